@@ -31,6 +31,7 @@ let core = "NetworkingCore"
 
 // What most modules use.
 let base = [foundation, core]
+let transfers = base + ["NetworkingTransfers"]
 let platform = [cLibrary, foundation, core]
 let inspector = ["Inspector": ["FlyingFox"]]
 let (http, crypto) = (["HTTPTypes"], ["Crypto": ["Crypto"]])
@@ -38,22 +39,18 @@ let (http, crypto) = (["HTTPTypes"], ["Crypto": ["Crypto"]])
 /// The modules that Networking re-exports. Each is a product, so that an app can build only what it uses.
 let features: [Module] = [
     Module("NetworkingAuthentication", uses: base, products: http + ["Logging"]),
-    Module(
-        "NetworkingBackgroundTransfers",
-        uses: base + ["NetworkingTransfers", "NetworkingURLSession"],
-        products: http + ["DequeModule"]
-    ),
+    Module("NetworkingBackgroundTransfers", uses: transfers + ["NetworkingURLSession"], products: http),
     Module("NetworkingCaching", uses: base, products: http),
-    Module("NetworkingCalls", uses: base + ["NetworkingTransfers"], products: http),
+    Module("NetworkingCalls", uses: transfers, products: http),
     Module("NetworkingConnectivity", uses: platform, products: http),
     Module("NetworkingCookies", uses: base, products: http),
     Module("NetworkingMocking", uses: base, products: http),
-    Module("NetworkingObservability", uses: platform, products: http + ["DequeModule", "Logging"]),
-    Module("NetworkingResilience", uses: base, products: http + ["DequeModule", "HeapModule"]),
+    Module("NetworkingObservability", uses: platform, products: http + ["Logging"]),
+    Module("NetworkingResilience", uses: base, products: http),
     Module(
         "NetworkingTraffic",
         uses: platform + ["NetworkingResilience"],
-        products: http + ["DequeModule"],
+        products: http,
         traits: ["Configuration": ["Configuration"], "ServiceLifecycle": ["ServiceLifecycle"]]
     ),
     Module("NetworkingTransfers", uses: platform, products: http, traits: crypto),
@@ -71,7 +68,7 @@ let foundations: [Module] = [
     Module(foundation),
     // Only Apple's platforms know privacy manifests; elsewhere nothing depends on it.
     Module("NetworkingPrivacy"),
-    Module(core, uses: [cLibrary, foundation, "NetworkingPrivacy"], products: http + ["HeapModule", "Logging"]),
+    Module(core, uses: [cLibrary, foundation, "NetworkingPrivacy"], products: http + ["Logging"]),
 ]
 
 /// The products of SwiftNIO that all its users need.
@@ -90,7 +87,7 @@ let extras: [Module] = [
     Module(
         "NetworkingInspector",
         uses: platform + ["NetworkingLoopback", "NetworkingObservability", "NetworkingResilience", "NetworkingTraffic"],
-        products: http + ["DequeModule"],
+        products: http,
         traits: inspector
     ),
     // The listener of the live page and of the receiver of OAuth redirects. It is no product.
@@ -135,7 +132,7 @@ let extras: [Module] = [
             "NetworkingAuthentication", "NetworkingInspector", "NetworkingMocking", "NetworkingResilience",
             "NetworkingTestServer", "NetworkingTraffic", "NetworkingTransfers",
         ],
-        products: http + ["DequeModule", "HeapModule", "Logging"]
+        products: http + ["Logging"]
     ),
     Module(
         "NetworkingTestServer",
@@ -256,7 +253,6 @@ let resources: [String: [Resource]] = [
 
 /// The packages on GitHub, their minimum versions, and the products of each that the tables name.
 let packages: [(repository: String, version: Version, products: [String])] = [
-    ("apple/swift-collections", "1.3.0", ["DequeModule", "HeapModule"]),
     ("apple/swift-configuration", "1.4.0", ["Configuration"]),
     ("apple/swift-crypto", "4.5.2", ["Crypto", "CryptoExtras"]),
     ("apple/swift-distributed-tracing", "1.7.3", ["InMemoryTracing", "Tracing"]),

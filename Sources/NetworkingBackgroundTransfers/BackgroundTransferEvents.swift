@@ -1,5 +1,4 @@
 #if URLSession
-import DequeModule
 import NetworkingCore
 import NetworkingTransfers
 import NetworkingURLSession
@@ -60,7 +59,7 @@ final class BackgroundTransferEvents: Sendable {
     }
 
     private struct State {
-        private var entries: Deque<Entry> = []
+        private var entries: Queue<Entry> = []
         private var progress: [String: (number: Int, value: TransferProgress)] = [:]
         private var lastNumber = 0
         var readers: [Suspension<Void>] = []

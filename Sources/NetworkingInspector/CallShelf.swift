@@ -1,4 +1,3 @@
-import DequeModule
 import NetworkingCore
 import Synchronization
 
@@ -22,7 +21,7 @@ final class CallShelf: Sendable {
 
     private struct State {
         /// The IDs are consecutive, because calls are removed only at the front.
-        var records: Deque<Record> = []
+        var records: Queue<Record> = []
         var lastID = 0
         var revision = 0
         /// A random value that changes with each clearing and differs between processes.

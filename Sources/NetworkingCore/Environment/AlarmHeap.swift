@@ -1,4 +1,3 @@
-import HeapModule
 import Synchronization
 
 /// A heap of alarms that share one sleeping task.
@@ -139,7 +138,7 @@ final class AlarmHeap: AlarmOwner {
             guard generation == self.generation else { return ([], nil) }
             var due: [@Sendable () -> Void] = []
             while let first = heap.min, first.deadline <= now || actions[first.id] == nil {
-                heap.removeMin()
+                heap.popMin()
                 if let action = actions.removeValue(forKey: first.id) {
                     due.append(action)
                 }

@@ -1,4 +1,3 @@
-import DequeModule
 import NetworkingCore
 
 /// The recorded entries of a call in chronological order, which ``CallMetrics`` interprets.
@@ -82,7 +81,7 @@ struct CallLog: Sendable {
     /// The first entries.
     private(set) var entries: [Entry] = []
     /// The last entries, if there are too many for the first list.
-    private(set) var lastEntries: Deque<Entry> = []
+    private(set) var lastEntries: Queue<Entry> = []
     /// The number of dropped entries between the two lists.
     private(set) var dropped = 0
     /// The number of dropped entries that began an attempt.
@@ -142,7 +141,7 @@ struct CallLog: Sendable {
         part.entries = entries.dropFirst(offset).map(moved)
         part.dropped = dropped - min(dropped, max(0, offset - entries.count))
         part.droppedAttempts = part.dropped == dropped ? droppedAttempts : min(droppedAttempts, part.dropped)
-        part.lastEntries = Deque(lastEntries.dropFirst(max(0, offset - entries.count - dropped)).map(moved))
+        part.lastEntries = Queue(lastEntries.dropFirst(max(0, offset - entries.count - dropped)).map(moved))
         return part
     }
 }

@@ -1,4 +1,3 @@
-import DequeModule
 import NetworkingCore
 
 /// Converts a log into spans, each time that a call's metrics are read.

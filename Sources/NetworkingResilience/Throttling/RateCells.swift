@@ -1,4 +1,3 @@
-import DequeModule
 import NetworkingCore
 
 /// The state of one key of a rate limiter.
@@ -21,7 +20,7 @@ package struct RateCells<Cell: RateCell> {
 
     private var cells: [String: Cell] = [:]
     /// Each key once; the next one to examine comes first.
-    private var keys: Deque<String> = []
+    private var keys: Queue<String> = []
 
     package init(limit: Int = 10_000) {
         self.limit = limit
@@ -77,7 +76,7 @@ package struct RateCells<Cell: RateCell> {
         if !hasRoom, let first = used.indices.min(by: { used[$0].emptyAt < used[$1].emptyAt }) {
             cells[used.remove(at: first).key] = nil
         }
-        keys.append(contentsOf: used.map(\.key))
+        for cell in used { keys.append(cell.key) }
     }
 }
 

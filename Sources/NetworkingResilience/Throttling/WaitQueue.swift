@@ -1,5 +1,3 @@
-import DequeModule
-import HeapModule
 package import NetworkingCore
 
 /// A place in a queue, with the suspension that is resumed when its turn comes.
@@ -173,7 +171,7 @@ package struct WaitQueue {
     private mutating func smallestLimit() -> Int? {
         while let limit = limits.min {
             if lines[limit.priority.rawValue].isWaiting(limit.number) { return limit.overtaken }
-            limits.removeMin()
+            limits.popMin()
         }
         return nil
     }
@@ -222,7 +220,7 @@ package struct WaitQueue {
 
     /// The places of one priority.
     private struct Line {
-        var places: Deque<WaitPlace> = []
+        var places: Queue<WaitPlace> = []
         /// The numbers of the abandoned places that still have entries.
         private var gone: Set<UInt64> = []
 

@@ -1,6 +1,4 @@
-import DequeModule
 import HTTPTypes
-import HeapModule
 import NetworkingCore
 import Synchronization
 
@@ -84,7 +82,7 @@ final class ServerModel: Sendable {
         var server: SimulatedServer
         /// The alarm for the end of the next request.
         private var alarm: (alarm: Alarm, time: Duration)?
-        private var queue: Deque<Job> = []
+        private var queue: Queue<Job> = []
         private var active = Heap<Active>()
         private var lastNumber = 0
         private var now = Duration.zero
@@ -146,7 +144,7 @@ final class ServerModel: Sendable {
             now = moment
             var done: [Job] = []
             while let first = active.min, first.end <= progress {
-                active.removeMin()
+                active.popMin()
                 done.append(first.job)
             }
             while server.discipline == .sharing || active.count < server.workers, let job = queue.popFirst() {

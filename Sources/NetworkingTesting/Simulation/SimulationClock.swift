@@ -1,5 +1,4 @@
 import FoundationForNetworking
-import HeapModule
 import NetworkingCore
 import Synchronization
 

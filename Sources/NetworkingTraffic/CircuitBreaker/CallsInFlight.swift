@@ -1,4 +1,4 @@
-import DequeModule
+import NetworkingCore
 
 /// The calls in flight through a circuit, in the order of their start, to find calls that take too long.
 ///
@@ -9,7 +9,7 @@ struct CallsInFlight {
         var hasEnded = false
     }
 
-    private var calls: Deque<Call> = []
+    private var calls: Queue<Call> = []
     /// The number of the first call in ``calls``.
     private var first: UInt64 = 0
 

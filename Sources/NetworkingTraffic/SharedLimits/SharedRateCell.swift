@@ -1,4 +1,3 @@
-import DequeModule
 import NetworkingCore
 import NetworkingResilience
 
@@ -322,7 +321,7 @@ private struct HeldPermits {
         }
     }
 
-    private var batches: Deque<Batch> = []
+    private var batches: Queue<Batch> = []
     private(set) var count = 0
 
     /// The moment at which the first permits lapse.
