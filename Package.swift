@@ -36,7 +36,7 @@ let platform = [cLibrary, foundation, core]
 let inspector = ["Inspector": ["FlyingFox"]]
 let (http, crypto) = (["HTTPTypes"], ["Crypto": ["Crypto"]])
 
-/// The modules that Networking re-exports. Each is a product, so that an app can build only what it uses.
+/// The modules that Networking re-exports, each a product, so that an app can build only what it uses.
 let features: [Module] = [
     Module("NetworkingAuthentication", uses: base, products: http + ["Logging"]),
     Module("NetworkingBackgroundTransfers", uses: transfers + ["NetworkingURLSession"], products: http),
@@ -86,7 +86,7 @@ let extras: [Module] = [
     ),
     Module(
         "NetworkingInspector",
-        uses: platform + ["NetworkingLoopback", "NetworkingObservability", "NetworkingResilience", "NetworkingTraffic"],
+        uses: platform + ["NetworkingLoopback", "NetworkingObservability", "NetworkingResilience"],
         products: http,
         traits: inspector
     ),
@@ -130,7 +130,7 @@ let extras: [Module] = [
         "NetworkingTesting",
         uses: platform + [
             "NetworkingAuthentication", "NetworkingInspector", "NetworkingMocking", "NetworkingResilience",
-            "NetworkingTestServer", "NetworkingTraffic", "NetworkingTransfers",
+            "NetworkingTestServer", "NetworkingTransfers",
         ],
         products: http + ["Logging"]
     ),

@@ -1,6 +1,6 @@
 """Reads Package.swift as the package manager does, for the checks that compare it with something.
 
-`python3 .ci/support/manifest.py libraries` and `traits` print the names, a line each.
+`python3 .ci/support/manifest.py libraries`, `documented` and `traits` print the names, a line each.
 """
 
 import json
@@ -26,6 +26,11 @@ def libraries(package):
     return [product["name"] for product in package["products"] if "library" in product["type"]]
 
 
+def documented(package):
+    """Returns the products with documentation of their own: that of Networking includes the modules that it re-exports."""
+    return [name for name in libraries(package) if name not in dependencies(package)["Networking"]]
+
+
 def traits(package):
     """Returns the names of the traits that an app can enable."""
     return sorted(trait["name"] for trait in package["traits"] if trait["name"] != "default")
@@ -41,4 +46,4 @@ def dependencies(package):
 
 if __name__ == "__main__":
     own = package(Path(__file__).resolve().parents[2])
-    print("\n".join({"libraries": libraries, "traits": traits}[sys.argv[1]](own)))
+    print("\n".join({"libraries": libraries, "documented": documented, "traits": traits}[sys.argv[1]](own)))

@@ -56,8 +56,15 @@ struct TypedValues: Sendable {
         identity: Identity? = nil,
         traits: ValueTraits = .affectsResponses
     ) {
+        set(Box(value), for: key, identity: identity, traits: traits)
+    }
+
+    // Not generic, so that a program has this code once, and not once for each type of a value.
+    @inline(never)
+    @usableFromInline
+    mutating func set(_ box: any ValueBox, for key: ValueKey, identity: Identity?, traits: ValueTraits) {
         let identifier = key.identifier
-        let entry = Entry(identifier, key, box: Box(value), identity: identity, traits: traits)
+        let entry = Entry(identifier, key, box: box, identity: identity, traits: traits)
         if let index = entries.indices.first(where: { entries[$0].identifier == identifier }) {
             entries[index] = entry
         } else {

@@ -141,15 +141,7 @@ public final class RequestOption<Value: Sendable>: RequestOptionKey, @unchecked 
         let value = normalized.map { $0(value) } ?? value
         var traits = traits
         if forbidsResending?(value) == true { traits.insert(.forbidsResending) }
-        let identity = comparison(of: value)
-        guard !isSetByStack else {
-            request.openPassage.options.set(value, for: .object(self), identity: identity, traits: traits)
-            return
-        }
-        request.settings.custom.set(value, for: .object(self), identity: identity, traits: traits)
-        if isStored, request.box?.value.unread.isEmpty == false {
-            request.settings.unread[name] = nil
-        }
+        set(Box(value), identity: comparison(of: value), traits: traits, on: &request)
     }
 
     /// Returns the representation of a value in comparisons; `nil` for the default and for an option without one.

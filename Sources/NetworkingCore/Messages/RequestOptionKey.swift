@@ -37,6 +37,19 @@ public class RequestOptionKey: ValueDeclaration, @unchecked Sendable {
         }
     }
 
+    // In this class and not in the generic one, so that a program has this code once, and not once for each type.
+    @inline(never)
+    final func set(_ box: any ValueBox, identity: Identity?, traits: ValueTraits, on request: inout HTTPRequestData) {
+        guard !isSetByStack else {
+            request.openPassage.options.set(box, for: .object(self), identity: identity, traits: traits)
+            return
+        }
+        request.settings.custom.set(box, for: .object(self), identity: identity, traits: traits)
+        if isStored, request.box?.value.unread.isEmpty == false {
+            request.settings.unread[name] = nil
+        }
+    }
+
     /// Returns a value of the option as a stored request keeps it; `nil` if it does not.
     func stored(_ box: any ValueBox) throws -> StoredOption? {
         nil

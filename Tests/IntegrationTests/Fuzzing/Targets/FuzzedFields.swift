@@ -107,7 +107,7 @@ extension FuzzTarget {
             }
             #endif
         },
-        FuzzTarget("rate-limit", of: "NetworkingResilience/ServerLimits/HTTPFields+ServerLimits.swift") { bytes in
+        FuzzTarget("rate-limit", of: "NetworkingTraffic/ServerLimits/HTTPFields+ServerLimits.swift") { bytes in
             let limits = bytes.fields.serverLimits(now: Date(timeIntervalSince1970: 1_800_000_000))
             for limit in limits {
                 try require(
