@@ -29,7 +29,7 @@ package protocol LimitingModifier: UpstreamLimited, CustomStringConvertible {
 extension LimitingModifier {
     // Inlined, because code that is generic in the limiter takes longer than the decision.
     @inline(__always)
-    func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+    package func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         guard request.needsPermit(of: limiter.held, in: .current) else { return try await upstream.send(request) }
         guard limitsEachHop else {
             return try await exchange(request.holdingPermit(of: limiter.held), upstream: upstream)
