@@ -1,6 +1,8 @@
 import Logging
 import Synchronization
 
+// @unchecked, because the class is not final; its properties are constants that are Sendable.
+
 /// An operation shared by several callers.
 ///
 /// It is cancelled when the last caller has left, unless it outlives its waiters. Each caller can be cancelled
@@ -8,7 +10,7 @@ import Synchronization
 ///
 /// The work runs in an unstructured task (``OwnedTask``), because a child task would end with the caller that started
 /// it.
-package final class SharedOperation<Success: Sendable>: Sendable {
+package class SharedOperation<Success: Sendable>: @unchecked Sendable {
     private let state = Mutex(State())
     private let outlivesWaiters: Bool
     private let hasCommonDeadline: Bool
@@ -26,12 +28,12 @@ package final class SharedOperation<Success: Sendable>: Sendable {
     }
 
     /// The number of waiters.
-    var waiters: Int {
+    final var waiters: Int {
         state.withLock { $0.waiters.count + ($0.hasCreator && $0.result == nil ? 1 : 0) }
     }
 
     /// Whether the last waiter has left, or the operation has been ended.
-    package var isAbandoned: Bool {
+    package final var isAbandoned: Bool {
         state.withLock { $0.isAbandoned }
     }
 
@@ -40,7 +42,7 @@ package final class SharedOperation<Success: Sendable>: Sendable {
     /// The creator has already joined.
     ///
     /// - Returns: A waiter, with which the caller must wait; `nil` if the operation has ended or was abandoned.
-    package func join() -> Waiter? {
+    package final func join() -> Waiter? {
         let deadline = hasCommonDeadline ? deadlineOfJoiner : nil
         return state.withLock { state in
             guard state.result == nil, !state.isAbandoned else { return nil }
@@ -49,7 +51,7 @@ package final class SharedOperation<Success: Sendable>: Sendable {
     }
 
     /// The deadline of the current task, on the clock of the work.
-    private var deadlineOfJoiner: CallDeadline? {
+    private final var deadlineOfJoiner: CallDeadline? {
         let environment = NetworkEnvironment.current
         guard let deadline = environment.callDeadline else { return nil }
         guard let clock = state.withLock({ $0.clock }) else { return deadline }
@@ -59,7 +61,7 @@ package final class SharedOperation<Success: Sendable>: Sendable {
     /// Starts the work in the creator's environment, without the values that belong to the creator alone.
     ///
     /// - Parameter work: The work. It completes before any waiter receives its result.
-    package func start(_ work: @escaping @Sendable () async throws -> Success) {
+    package final func start(_ work: @escaping @Sendable () async throws -> Success) {
         // The operation has ended before it was started, so there is nothing to do.
         guard state.withLock({ $0.result == nil }) else { return }
         let environment = NetworkEnvironment.current
@@ -85,7 +87,7 @@ package final class SharedOperation<Success: Sendable>: Sendable {
     }
 
     /// Starts the work outside of the creator's span.
-    private func begin(
+    private final func begin(
         _ work: @escaping @Sendable () async throws -> Success,
         leaving exit: NetworkEnvironment.SpanExit?
     ) -> OwnedTask<Void> {
@@ -96,7 +98,7 @@ package final class SharedOperation<Success: Sendable>: Sendable {
         return task ?? begin(work)
     }
 
-    private func begin(_ work: @escaping @Sendable () async throws -> Success) -> OwnedTask<Void> {
+    private final func begin(_ work: @escaping @Sendable () async throws -> Success) -> OwnedTask<Void> {
         OwnedTask.immediate { [self] in
             do {
                 complete(with: .success(try await work()))
@@ -113,7 +115,7 @@ package final class SharedOperation<Success: Sendable>: Sendable {
     ///   - deadline: The moment at which the wait ends by itself.
     /// - Returns: The result.
     /// - Throws: `CancellationError` if the caller is cancelled or the limit is reached, or the error of the work.
-    package func valueForCreator(
+    package final func valueForCreator(
         until limit: ExchangeLimit?,
         or deadline: WaitDeadline<Success>? = nil
     ) async throws -> Success {
@@ -145,7 +147,7 @@ package final class SharedOperation<Success: Sendable>: Sendable {
     ///   - deadline: The moment at which the wait ends by itself.
     /// - Returns: The result.
     /// - Throws: `CancellationError` if the caller is cancelled or the limit is reached, or the error of the work.
-    package func value(
+    package final func value(
         for waiter: Waiter,
         until limit: ExchangeLimit?,
         or deadline: WaitDeadline<Success>? = nil
@@ -164,7 +166,7 @@ package final class SharedOperation<Success: Sendable>: Sendable {
     /// The wait of one caller, which ends once: with the result or with the caller's cancellation.
     package typealias Waiter = Suspension<Success>
 
-    private func leave(_ waiter: Waiter) {
+    private final func leave(_ waiter: Waiter) {
         let task = state.withLock { state -> OwnedTask<Void>? in
             state.waiters.remove(waiter)
             guard !outlivesWaiters, state.waiters.isEmpty, !state.hasCreator, state.result == nil else {
@@ -177,7 +179,7 @@ package final class SharedOperation<Success: Sendable>: Sendable {
     }
 
     /// Ends the operation with a result and cancels the work.
-    package func end(with result: Result<Success, any Error>) {
+    package final func end(with result: Result<Success, any Error>) {
         let task = state.withLock { state in
             state.isAbandoned = true
             return state.task
@@ -186,7 +188,7 @@ package final class SharedOperation<Success: Sendable>: Sendable {
         task?.cancel()
     }
 
-    private func complete(with result: Result<Success, any Error>) {
+    private final func complete(with result: Result<Success, any Error>) {
         let waiters = state.withLock { state in
             guard state.result == nil else { return Waiters() }
             state.result = result
@@ -197,7 +199,7 @@ package final class SharedOperation<Success: Sendable>: Sendable {
         waiters.resume(with: result)
     }
 
-    private func raisePriority(to priority: TaskPriority) {
+    private final func raisePriority(to priority: TaskPriority) {
         state.withLock { $0.task }?.escalatePriority(to: priority)
     }
 

@@ -8,19 +8,23 @@ import Synchronization
 public final class InFlightRequests: Sendable {
     // By the hashes of the keys. A comparison of two keys may run the app's code, so it happens outside the lock, and a
     // key that is removed is released there.
-    private let state = Mutex<[Int: [InFlightRequest]]>([:])
+    private let state = Mutex<[Int: SameHash]>([:])
 
     /// Creates an object with no exchanges in flight.
     public init() {}
 
     /// The number of exchanges that can be joined.
     public var count: Int {
-        state.withLock { $0.values.reduce(0) { $0 + $1.count } }
+        exchanges.count
     }
 
     /// The number of requests that wait for an exchange, including the requests that started one.
     public var waiting: Int {
-        state.withLock { $0.values.joined().reduce(0) { $0 + $1.work.waiters } }
+        exchanges.reduce(0) { $0 + $1.work.waiters }
+    }
+
+    private var exchanges: [InFlightRequest] {
+        state.withLock { $0.values.flatMap(\.all) }
     }
 
     /// Joins the exchange for a key, or creates one.
@@ -35,18 +39,24 @@ public final class InFlightRequests: Sendable {
         replacingErrors: Bool
     ) -> (InFlightRequest, SharedOperation<HTTPResponseData>.Waiter?) {
         while true {
-            let known = state.withLock { $0.isEmpty ? [] : $0[key.hash] ?? [] }
-            let same = known.first { $0.key == key }
+            let known = state.withLock { $0.isEmpty ? nil : $0[key.hash] }
+            let same = known?.first { $0.key == key }
             if let same, let waiter = same.work.join() { return (same, waiter) }
             let exchange = InFlightRequest(key, replacingErrors: replacingErrors)
-            let isAdded = state.withLock { exchange.add(to: &$0[key.hash, default: []], inPlaceOf: same, after: known) }
+            let isAdded = state.withLock { exchanges in
+                let present = exchanges[key.hash]
+                // Another caller may have started the same exchange meanwhile.
+                guard present?.all.allSatisfy({ known?.contains($0) == true }) != false else { return false }
+                exchanges[key.hash] = present?.removing { $0 === same }?.adding(exchange) ?? SameHash(exchange)
+                return true
+            }
             if isAdded { return (exchange, nil) }
         }
     }
 
     /// Removes an exchange, so that later requests do not join it.
     func remove(_ exchange: InFlightRequest) {
-        removeAll(withHash: exchange.key.hash) { $0.work === exchange.work }
+        removeAll(withHash: exchange.key.hash) { $0 === exchange }
     }
 
     /// Keeps later requests from joining the reads of a URL that are in flight.
@@ -60,14 +70,13 @@ public final class InFlightRequests: Sendable {
     }
 
     private func removeAll(withHash hash: Int, where isRemoved: (InFlightRequest) -> Bool) {
-        let former = state.withLock { exchanges -> [InFlightRequest] in
-            guard let index = exchanges.index(forKey: hash) else { return [] }
+        let former = state.withLock { exchanges -> SameHash? in
+            guard let index = exchanges.index(forKey: hash) else { return nil }
             let former = exchanges.values[index]
-            let left = former.filter { !isRemoved($0) }
-            if left.isEmpty {
-                exchanges.remove(at: index)
-            } else {
+            if let left = former.removing(isRemoved) {
                 exchanges.values[index] = left
+            } else {
+                exchanges.remove(at: index)
             }
             return former
         }
@@ -75,8 +84,42 @@ public final class InFlightRequests: Sendable {
     }
 }
 
+/// The exchanges whose keys have the same hash.
+private struct SameHash {
+    // There is nearly always one, which needs no array.
+    private let one: InFlightRequest
+    private let others: [InFlightRequest]
+
+    init(_ one: InFlightRequest, _ others: [InFlightRequest] = []) {
+        (self.one, self.others) = (one, others)
+    }
+
+    var all: [InFlightRequest] {
+        [one] + others
+    }
+
+    func first(where isFound: (InFlightRequest) -> Bool) -> InFlightRequest? {
+        isFound(one) ? one : others.first(where: isFound)
+    }
+
+    func contains(_ exchange: InFlightRequest) -> Bool {
+        first { $0 === exchange } != nil
+    }
+
+    func adding(_ exchange: InFlightRequest) -> SameHash {
+        SameHash(one, others + [exchange])
+    }
+
+    /// Returns the exchanges to which a condition does not apply; `nil` if there are none.
+    func removing(_ isRemoved: (InFlightRequest) -> Bool) -> SameHash? {
+        guard !others.isEmpty else { return isRemoved(one) ? nil : self }
+        let left = all.filter { !isRemoved($0) }
+        return left.first.map { SameHash($0, Array(left.dropFirst())) }
+    }
+}
+
 /// A shared exchange and its listeners.
-struct InFlightRequest: Sendable {
+final class InFlightRequest: Sendable {
     let key: DeduplicationKey
     let work = SharedExchange()
     /// The listeners; `nil` if no request has any that need events.
@@ -103,27 +146,6 @@ struct InFlightRequest: Sendable {
         // The caller receives the last report before its response.
         await listener.settle()
         return response
-    }
-
-    /// Adds the exchange to those with the same hash, unless there are others than the known ones.
-    ///
-    /// - Parameters:
-    ///   - exchanges: The exchanges with the same hash.
-    ///   - same: One for the same request that cannot be joined any more.
-    ///   - known: The exchanges that the request was compared with.
-    /// - Returns: Whether it was added.
-    fileprivate func add(
-        to exchanges: inout [InFlightRequest],
-        inPlaceOf same: InFlightRequest?,
-        after known: [InFlightRequest]
-    ) -> Bool {
-        // Another caller may have started the same exchange meanwhile.
-        guard exchanges.allSatisfy({ one in known.contains { $0.work === one.work } }) else { return false }
-        if let same {
-            exchanges.removeAll { $0.work === same.work }
-        }
-        exchanges.append(self)
-        return true
     }
 }
 

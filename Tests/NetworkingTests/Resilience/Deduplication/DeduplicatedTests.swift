@@ -278,6 +278,28 @@ struct DeduplicatedTests {
         #expect(transport.requests == 1)
     }
 
+    @Test func cancelledCreatorDoesNotWaitForAnUpstreamThatIgnoresCancellation() async throws {
+        let (release, journal) = (Suspension<Void>(), Journal())
+        let stubborn = MockTransport { _ in
+            // The cancellation of the exchange does not end this wait.
+            try await Task { try await release.value() }.value
+            return .ok()
+        }
+        let network = stubborn.deduplicated(sharing: inFlightRequests)
+        let first = try await join(over: network)
+        let second = try await join(over: network)
+        let leaving = Task {
+            await #expect(throws: CancellationError.self) { try await first.value }
+            journal.note("left")
+        }
+        first.cancel()
+        try await eventually("the creator has left") { !journal.entries.isEmpty }
+        release.resume()
+        #expect(try await second.value.status == .ok)
+        #expect(stubborn.requests.count == 1)
+        await leaving.value
+    }
+
     @Test func exchangeIsCancelledWithItsLastCaller() async throws {
         let calls = [try await join(over: network), try await join(over: network)]
         try await transport.arrived(1)
