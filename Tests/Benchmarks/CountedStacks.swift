@@ -23,6 +23,7 @@ enum CountedStacks {
             ("limiting", LimitingTransport().modified(PassThrough()), absolute),
             ("environment", InstantTransport().environment(\.tenant, 1), absolute),
             ("suspending", SuspendingTransport().modified(PassThrough()), absolute),
+            ("timeout", SuspendingTransport().timeout(.seconds(10)), absolute),
             ("layers0", Calibration.layers(0), absolute),
             ("layers8", Calibration.layers(8), absolute),
             ("circuitBreaker", InstantTransport().circuitBreaker(), absolute),

@@ -3,6 +3,16 @@ import Foundation
 import Networking
 import NetworkingInspector
 
+/// A transport that suspends once before it returns its response.
+struct SuspendingTransport: NetworkingComponent {
+    let response = HTTPResponseData(request: HTTPRequestData())
+
+    func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
+        await Task.yield()
+        return response
+    }
+}
+
 /// A transport that suspends once and enforces time limits itself, as those for a network do.
 struct LimitingTransport: NetworkingComponent {
     private let response = HTTPResponseData(request: HTTPRequestData())

@@ -11,7 +11,6 @@ enum RecordedStacks {
         ("eleven", InstantTransport().eleven(), absolute),
         ("light", InstantTransport().stackOfNine(authority: "api.example.com"), relative),
         ("app", InstantTransport().appStack(server), relative),
-        ("timeout", SuspendingTransport().timeout(.seconds(10)), absolute),
         ("deadline", InstantTransport().deadline(.seconds(30)), absolute),
         ("throttled", InstantTransport().throttled(max: 6), absolute),
         ("deduplicated", InstantTransport().deduplicated(), absolute),

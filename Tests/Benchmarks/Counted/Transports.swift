@@ -14,16 +14,6 @@ struct InstantTransport: NetworkingComponent {
     }
 }
 
-/// A transport that suspends once before it returns its response.
-struct SuspendingTransport: NetworkingComponent {
-    let response = HTTPResponseData(request: HTTPRequestData())
-
-    func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-        await Task.yield()
-        return response
-    }
-}
-
 /// A transport that returns a cacheable response of 1 KiB.
 struct CacheableTransport: NetworkingComponent {
     private static let head = HTTPResponse(
