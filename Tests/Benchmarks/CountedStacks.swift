@@ -15,31 +15,20 @@ import NetworkingTelemetry
 /// `valgrind --tool=callgrind Benchmarks count app 2000`.
 enum CountedStacks {
     static let all: [(name: String, network: any NetworkingComponent, request: HTTPRequestData)] = {
-        let relative = HTTPRequestData(path: "/small")
-        let server = URL(string: "https://api.example.com")!
-        let absolute = InstantTransport().server(baseURL: server).resolved(relative)
+        let absolute = RecordedStacks.absolute
         var unlogged = absolute
         unlogged.logDetail = .off
-        return [
-            ("one", InstantTransport().modified(PassThrough()), absolute),
-            ("eleven", InstantTransport().eleven(), absolute),
-            ("light", InstantTransport().stackOfNine(authority: "api.example.com"), relative),
-            ("app", InstantTransport().appStack(server), relative),
-            ("app.limiting", LimitingTransport().appStack(server), relative),
+        return RecordedStacks.all + [
+            ("app.limiting", LimitingTransport().appStack(RecordedStacks.server), RecordedStacks.relative),
             ("limiting", LimitingTransport().modified(PassThrough()), absolute),
             ("environment", InstantTransport().environment(\.tenant, 1), absolute),
             ("suspending", SuspendingTransport().modified(PassThrough()), absolute),
             ("timeout", SuspendingTransport().timeout(.seconds(10)), absolute),
-            ("deadline", InstantTransport().deadline(.seconds(30)), absolute),
             ("layers0", Calibration.layers(0), absolute),
             ("layers8", Calibration.layers(8), absolute),
-            ("throttled", InstantTransport().throttled(max: 6), absolute),
-            ("deduplicated", InstantTransport().deduplicated(), absolute),
-            ("retry", InstantTransport().retry(), absolute),
             ("circuitBreaker", InstantTransport().circuitBreaker(), absolute),
             ("adaptiveThrottle", InstantTransport().adaptiveThrottle(), absolute),
             ("standard.app", InstantTransport().standard(.app), absolute),
-            ("standard.server", InstantTransport().standard(.server), absolute),
             ("adaptiveLimit", InstantTransport().adaptiveLimit(), absolute),
             ("hedged", InstantTransport().hedged(), absolute),
             ("hedged.armed", LimitingTransport().hedged(.after(.seconds(60))), absolute),
@@ -63,13 +52,7 @@ enum CountedStacks {
                     ),
                 absolute
             ),
-            (
-                "authenticated",
-                InstantTransport().authenticated(with: BearerCredentials(token: "token"), at: ["api.example.com"]),
-                absolute
-            ),
             ("cached", InstantTransport().cached(), absolute),
-            ("cached.hit", CacheableTransport().cached(), absolute),
             ("instrument", InstantTransport().modified(PassThrough()).instrument(), absolute),
             ("instrument.eleven", InstantTransport().eleven().instrument(), absolute),
             ("traced", InstantTransport().modified(PassThrough()).traced(), absolute),
@@ -84,7 +67,6 @@ enum CountedStacks {
             ("telemetry.eleven", InstantTransport().eleven().telemetry(), absolute),
             ("logged.silent", InstantTransport().logged(using: .silent), absolute),
             ("logged.off", InstantTransport().logged(using: .silent), unlogged),
-            ("logged.level", InstantTransport().logged(using: .warnings), absolute),
         ]
     }()
 
@@ -100,9 +82,7 @@ enum CountedStacks {
     /// with the stack of an app, and with one of the parts. The callers share these calls. The names of
     /// ``TypedCalls/DecoderPlace`` are typed calls over a mock.
     static func call(_ name: String, times count: Int, callers: Int) async throws {
-        if let place = TypedCalls.DecoderPlace(rawValue: name) {
-            return try await TypedCalls.call(place, times: count)
-        }
+        if try await RecordedStacks.call(name, times: count) { return }
         guard let stack = all.first(where: { $0.name == name }) else {
             return try await Task.detached { try await send(name, times: count, callers: callers) }.value
         }
@@ -145,13 +125,6 @@ private struct FieldSigner: RequestSigner {
 }
 
 extension NetworkingComponent {
-    /// Eleven modifiers that do nothing.
-    fileprivate func eleven() -> some NetworkingComponent {
-        modified(PassThrough()).modified(PassThrough()).modified(PassThrough()).modified(PassThrough())
-            .modified(PassThrough()).modified(PassThrough()).modified(PassThrough()).modified(PassThrough())
-            .modified(PassThrough()).modified(PassThrough()).modified(PassThrough())
-    }
-
     fileprivate func inspected() -> some NetworkingComponent {
         inspected(by: NetworkInspector(keeping: 100))
     }

@@ -1,22 +1,7 @@
 #if URLSession && AsyncHTTPClient && SQLite && Telemetry
 import Foundation
-import HTTPTypes
-import Logging
 import Networking
 import NetworkingInspector
-
-/// A transport that returns the same response at once, without copying anything.
-struct InstantTransport: NetworkingComponent {
-    let response: HTTPResponseData
-
-    init(headerFields: HTTPFields = [:]) {
-        response = HTTPResponseData(request: HTTPRequestData(), headerFields: headerFields)
-    }
-
-    func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
-        response
-    }
-}
 
 /// A transport that suspends once before it returns its response.
 struct SuspendingTransport: NetworkingComponent {
@@ -45,52 +30,7 @@ struct LimitingTransport: NetworkingComponent {
     }
 }
 
-/// A modifier that does nothing, written as one outside the library.
-struct PassThrough: NetworkingModifier {
-    func send(
-        _ request: HTTPRequestData,
-        upstream: some NetworkingComponent
-    ) async throws -> HTTPResponseData {
-        try await upstream.send(request)
-    }
-}
-
-enum TenantKey: NetworkEnvironmentKey {
-    static let defaultValue = 0
-}
-
-extension NetworkEnvironment {
-    var tenant: Int {
-        get { self[TenantKey.self] }
-        set { self[TenantKey.self] = newValue }
-    }
-}
-
 extension NetworkingComponent {
-    /// The nine modifiers of an app, in the order in which an app uses them.
-    ///
-    /// The limit of `throttled` lets all callers of the benchmarks pass, because the client alone has no such limit.
-    func appStack(_ url: URL, maximum: Int = 1 << 20) -> some NetworkingComponent {
-        attempts(maximum: maximum).deduplicated().calls(url)
-    }
-
-    /// The stack of an app without `deduplicated`, the only one of its modifiers that starts a task.
-    func appStackWithoutSharing(_ url: URL) -> some NetworkingComponent {
-        attempts(maximum: 1 << 20).calls(url)
-    }
-
-    private func attempts(maximum: Int) -> some NetworkingComponent {
-        timeout(.seconds(10)).throttled(max: maximum).retry()
-    }
-
-    private func calls(_ url: URL) -> some NetworkingComponent {
-        checkedStatusCode()
-            .deadline(.seconds(30))
-            .numbered()
-            .server(headerField: .accept, "application/json")
-            .server(baseURL: url)
-    }
-
     /// The parts of the stack of an app, and some more, each alone around this component.
     func parts(_ url: URL) -> [(name: String, network: any NetworkingComponent)] {
         [
@@ -108,34 +48,5 @@ extension NetworkingComponent {
             ("cached alone, nothing stored", cached().server(baseURL: url)),
         ]
     }
-
-    /// Nine light modifiers.
-    func stackOfNine(authority: String, scheme: String = "https") -> some NetworkingComponent {
-        timeout(.seconds(10)).hoplessStack(authority: authority, scheme: scheme)
-    }
-
-    /// The same without `timeout`, which runs its upstream in a separate task.
-    func hoplessStack(authority: String, scheme: String = "https") -> some NetworkingComponent {
-        environment(\.tenant, 1)
-            .delayed(by: .zero)
-            .checkedStatusCode()
-            .logged(using: .silent)
-            .numbered()
-            .server(headerField: .accept, "application/json")
-            .server(scheme: scheme)
-            .server(authority: authority)
-    }
-}
-
-extension Logger {
-    /// A logger without output.
-    static let silent = Logger(label: "benchmarks") { _ in SwiftLogNoOpLogHandler() }
-
-    /// A logger that shows warnings, as in production.
-    static let warnings: Logger = {
-        var logger = Logger(label: "benchmarks") { StreamLogHandler.standardError(label: $0) }
-        logger.logLevel = .warning
-        return logger
-    }()
 }
 #endif
