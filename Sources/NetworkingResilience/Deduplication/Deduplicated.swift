@@ -78,6 +78,8 @@ struct Deduplicated: UpstreamLimited, CustomStringConvertible {
     let waitersRetryOnFailure: Bool
     let inFlight: InFlightRequests
 
+    // Inlined into its witness, so that a call has one frame less.
+    @inline(__always)
     func send(
         _ request: HTTPRequestData,
         upstream: some NetworkingComponent
@@ -97,16 +99,42 @@ struct Deduplicated: UpstreamLimited, CustomStringConvertible {
         upstream: some NetworkingComponent,
         isLast: Bool = false
     ) async throws -> HTTPResponseData {
-        guard mayShare(request),
-            let key = DeduplicationKey(request, principal: upstream.principal(for: request), excluding: excluded)
-        else { return try await upstream.send(request) }
-
-        // The exchange runs in its own task, which would not notice an earlier cancellation of the caller.
-        try Task.checkCancellation()
-        let (exchange, waiter) = inFlight.join(key, replacingErrors: request.refusedResponse != nil)
+        guard let (exchange, waiter) = try join(request, upstream: upstream) else {
+            return try await upstream.send(request)
+        }
         if let waiter {
             return try await wait(waiter, for: exchange, of: request, upstream: upstream, isLast: isLast)
         }
+        guard exchange.audience == nil, request.recorder == nil else {
+            return try await shareObserved(exchange, of: request, upstream: upstream)
+        }
+        start(exchange, of: request, recordingInto: nil, upstream: upstream)
+        return try await exchange.work.valueForCreator(until: request.exchangeLimit)
+    }
+
+    // Neither of the two is inlined, because their values would take memory in every call that waits.
+
+    /// Joins the exchange for a request, or creates one; `nil` if the request is not shared.
+    @inline(never)
+    private func join(
+        _ request: HTTPRequestData,
+        upstream: some NetworkingComponent
+    ) throws -> (InFlightRequest, SharedOperation<HTTPResponseData>.Waiter?)? {
+        guard mayShare(request),
+            let key = DeduplicationKey(request, principal: upstream.principal(for: request), excluding: excluded)
+        else { return nil }
+        // The exchange runs in its own task, which would not notice an earlier cancellation of the caller.
+        try Task.checkCancellation()
+        return inFlight.join(key, replacingErrors: request.refusedResponse != nil)
+    }
+
+    /// Shares a new exchange of a request with listeners or a recorder.
+    @inline(never)
+    private func shareObserved(
+        _ exchange: InFlightRequest,
+        of request: HTTPRequestData,
+        upstream: some NetworkingComponent
+    ) async throws -> HTTPResponseData {
         let branch = request.recorder?.branch()
         defer {
             if let branch {

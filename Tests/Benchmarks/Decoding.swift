@@ -1,0 +1,77 @@
+#if URLSession && AsyncHTTPClient && SQLite && Telemetry
+import Foundation
+import Networking
+
+/// `value` of a JSON document over a transport that responds at once, relative to `JSONDecoder` alone.
+///
+/// Over a network, the cost of a call hides the cost of decoding.
+enum Decoding {
+    /// The documents by their names for `Benchmarks count`, with their numbers of users.
+    static let documents = [("2k", 20), ("64k", 720), ("1m", 11_500)]
+
+    static func measure() async throws -> [Row] {
+        var rows: [Row] = []
+        for (name, count) in documents {
+            let document = Document(users: count)
+            let runs = max(1, 4_000 / count)
+            let ratio = try await Measurement.ratio(rounds: 41) {
+                try await document.request(times: runs)
+            } to: {
+                try document.decode(times: runs)
+            }
+            rows.append(
+                Row(
+                    name: "value of a JSON of \(name)iB, to JSONDecoder alone",
+                    value: ratio.median,
+                    unit: "x",
+                    gate: 0.95,
+                    detail: "\(document.data.count) bytes"
+                )
+            )
+        }
+        return rows
+    }
+
+    /// Decodes a document a number of times: `decode.2k` with `JSONDecoder` alone, `value.2k` with `value`.
+    ///
+    /// - Returns: `false` if there is no work of that name.
+    static func run(_ name: String, times count: Int) async throws -> Bool {
+        let parts = name.split(separator: ".")
+        guard parts.count == 2, let users = documents.first(where: { $0.0 == parts[1] })?.1 else { return false }
+        let document = Document(users: users)
+        switch parts[0] {
+        case "decode": try document.decode(times: count)
+        case "value": try await document.request(times: count)
+        default: return false
+        }
+        return true
+    }
+
+    private struct Document {
+        let data: Data
+        private let count: Int
+        private let network: any NetworkingComponent
+
+        init(users count: Int) {
+            self.count = count
+            let users = (0..<count).map { User.samples[$0 % User.samples.count] }
+            data = (try? JSONEncoder().encode(users)) ?? Data()
+            network = InstantTransport(data: data).server(baseURL: URL(string: "https://api.example.com")!)
+        }
+
+        func decode(times runs: Int) throws {
+            for _ in 0..<runs {
+                let users = try JSONDecoder().decode([User].self, from: data)
+                precondition(users.count == count)
+            }
+        }
+
+        func request(times runs: Int) async throws {
+            for _ in 0..<runs {
+                let (users, _) = try await network.value(Request<[User]>(HTTPRequestData(path: "users")))
+                precondition(users.count == count)
+            }
+        }
+    }
+}
+#endif
