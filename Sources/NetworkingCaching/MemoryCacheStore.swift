@@ -168,7 +168,7 @@ extension MemoryCacheStore {
         private(set) var cost = 0
         private(set) var count = 0
         private(set) var nodes: [Node?] = []
-        /// The place of one key of each URL. Most URLs have no other, so that they take no dictionary of their own.
+        /// The place of one key of each URL; most URLs have no other, so that they take no dictionary of their own.
         private var places: [String: Int] = [:]
         /// The places of the other keys of URLs with several.
         private var others: [String: [Owner: Int]] = [:]
