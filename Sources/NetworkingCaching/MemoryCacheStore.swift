@@ -100,7 +100,7 @@ public final class MemoryCacheStore: CacheStore {
     /// Removes all entries of a URL.
     public func remove(url: String) {
         state.withLock { state in
-            for place in state.places[url]?.values.map({ $0 }) ?? [] {
+            for place in state.places(of: url) {
                 state.remove(place)
             }
         }
@@ -168,7 +168,10 @@ extension MemoryCacheStore {
         private(set) var cost = 0
         private(set) var count = 0
         private(set) var nodes: [Node?] = []
-        private(set) var places: [String: [Owner: Int]] = [:]
+        /// The place of one key of each URL; most URLs have no other, so that they take no dictionary of their own.
+        private var places: [String: Int] = [:]
+        /// The places of the other keys of URLs with several.
+        private var others: [String: [Owner: Int]] = [:]
         /// The places of the keys with entries of each group.
         private(set) var groups: [Group: Set<Int>] = [:]
         private var free: [Int] = []
@@ -180,15 +183,25 @@ extension MemoryCacheStore {
             self.countLimit = countLimit
         }
 
+        private func place(of key: CacheKey) -> Int? {
+            guard let place = places[key.url], let node = nodes[place] else { return nil }
+            return node.key.principal == key.principal && node.key.query == key.query
+                ? place : others.isEmpty ? nil : others[key.url]?[Owner(key)]
+        }
+
+        func places(of url: String) -> [Int] {
+            [places[url]].compactMap { $0 } + (others[url] ?? [:]).values
+        }
+
         mutating func entries(for key: CacheKey) -> [CachedEntry] {
-            guard let place = places[key.url]?[Owner(key)] else { return [] }
+            guard let place = place(of: key) else { return [] }
             touch(place)
             return nodes[place]?.entries ?? []
         }
 
         mutating func store(_ entry: CachedEntry, for key: CacheKey) -> Int {
             remove(entry.id, for: key)
-            let place = places[key.url]?[Owner(key)] ?? add(key)
+            let place = place(of: key) ?? add(key)
             touch(place)
             nodes[place]?.entries.append(entry)
             for group in entry.groups {
@@ -210,11 +223,11 @@ extension MemoryCacheStore {
             }
             evicted += trim(toCost: costLimit, count: countLimit)
             // If the key alone exceeds the limit, the new entry is among the evicted ones.
-            return places[key.url]?[Owner(key)] == nil ? max(0, evicted - 1) : evicted
+            return self.place(of: key) == nil ? max(0, evicted - 1) : evicted
         }
 
         mutating func remove(_ id: CachedEntry.ID?, for key: CacheKey) {
-            guard let place = places[key.url]?[Owner(key)] else { return }
+            guard let place = place(of: key) else { return }
             guard let id else { return remove(place) }
             guard let entry = nodes[place]?.entries.first(where: { $0.id == id }) else { return }
             forget(entry, at: place)
@@ -262,12 +275,23 @@ extension MemoryCacheStore {
             for entry in node.entries {
                 leave(entry.groups, node, place)
             }
-            places[node.key.url]?[Owner(node.key)] = nil
-            if places[node.key.url]?.isEmpty == true {
-                places[node.key.url] = nil
+            if places[node.key.url] == place {
+                places[node.key.url] = takeOther(of: node.key.url)
+            } else {
+                _ = takeOther(of: node.key.url, Owner(node.key))
             }
             nodes[place] = nil
             free.append(place)
+        }
+
+        /// Removes the place of one of the other keys of a URL, or of any of them, and returns it.
+        private mutating func takeOther(of url: String, _ owner: Owner? = nil) -> Int? {
+            guard !others.isEmpty, let owner = owner ?? others[url]?.first?.key else { return nil }
+            let place = others[url]?.removeValue(forKey: owner)
+            if others[url]?.isEmpty == true {
+                others[url] = nil
+            }
+            return place
         }
 
         private mutating func add(_ key: CacheKey) -> Int {
@@ -280,7 +304,11 @@ extension MemoryCacheStore {
                 place = nodes.count
                 nodes.append(node)
             }
-            places[key.url, default: [:]][Owner(key)] = place
+            if places[key.url] == nil {
+                places[key.url] = place
+            } else {
+                others[key.url, default: [:]][Owner(key)] = place
+            }
             link(place)
             return place
         }
@@ -302,9 +330,10 @@ extension MemoryCacheStore {
         }
 
         private mutating func unlink(_ place: Int) {
-            guard let node = nodes[place] else { return }
-            if let newer = node.newer { nodes[newer]?.older = node.older } else { newest = node.older }
-            if let older = node.older { nodes[older]?.newer = node.newer } else { oldest = node.newer }
+            // Only the links, because a copy of the node would retain its contents.
+            guard let (newer, older) = nodes[place].map({ ($0.newer, $0.older) }) else { return }
+            if let newer { nodes[newer]?.older = older } else { newest = older }
+            if let older { nodes[older]?.newer = newer } else { oldest = newer }
         }
     }
 }

@@ -95,10 +95,34 @@ struct Deadline: UpstreamLimited, CustomStringConvertible {
     /// The clock that measures the limit; `nil` for the environment's.
     var clock: NetworkClock?
 
+    // Inlined into its witness, so that a call has one frame less.
+    @inline(__always)
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
+        guard let call = try begin(request) else { return try await upstream.send(request) }
+        guard !call.isToHead else { return try await sendToHead(request, call, upstream) }
+        return try await withEnvironment(call.environment) {
+            try await upstream.send(request, until: call.deadline, on: call.clock) {
+                timeIsUp(for: request, in: call.environment, underlying: $0)
+            }
+        }
+    }
+
+    /// The limit of one call.
+    private struct Call {
+        let deadline: Duration
+        let clock: NetworkClock
+        let environment: NetworkEnvironment
+        let isToHead: Bool
+    }
+
+    /// Begins the limit of a call; returns `nil` if it has none.
+    ///
+    /// It is not inlined, because its values would take memory in every call that waits for its response.
+    @inline(never)
+    private func begin(_ request: HTTPRequestData) throws -> Call? {
         let limit = request.deadline ?? limit
         let isToHead = exemptsTransfers && request.deadline == nil
-        guard limit < .unlimited, !isToHead || !isTransfer(request) else { return try await upstream.send(request) }
+        guard limit < .unlimited, !isToHead || !isTransfer(request) else { return nil }
         var environment = NetworkEnvironment.current
         let clock = clock ?? environment.clock
         let deadline = request.deadline(after: limit, on: clock)
@@ -106,31 +130,24 @@ struct Deadline: UpstreamLimited, CustomStringConvertible {
         environment.limit(to: environment.clock.now + (deadline - clock.now))
         // A limit that was computed from another time may be zero or negative.
         guard limit > .zero else { throw timeIsUp(for: request, in: environment) }
-        guard !isToHead else { return try await sendToHead(request, until: deadline, on: clock, environment, upstream) }
-        return try await withEnvironment(environment) { [environment] in
-            try await upstream.send(request, until: deadline, on: clock) {
-                timeIsUp(for: request, in: environment, underlying: $0)
-            }
-        }
+        return Call(deadline: deadline, clock: clock, environment: environment, isToHead: isToHead)
     }
 
     /// Sends a request with a limit that ends with the head of the response.
     @inline(never)
     private func sendToHead(
         _ request: HTTPRequestData,
-        until deadline: Duration,
-        on clock: NetworkClock,
-        _ environment: NetworkEnvironment,
+        _ call: Call,
         _ upstream: some NetworkingComponent
     ) async throws -> HTTPResponseData {
-        let limits = TimeLimits(whole: deadline - clock.now)
-        let watch = PhaseWatch(limits: limits, clock: clock, sparingBody: true)
+        let limits = TimeLimits(whole: call.deadline - call.clock.now)
+        let watch = PhaseWatch(limits: limits, clock: call.clock, sparingBody: true)
         do {
-            return try await withEnvironment(environment) {
+            return try await withEnvironment(call.environment) {
                 try await watch.limiting(request, observingPhases: true) { try await upstream.sendWithinLimit($0) }
             }
         } catch let expiry as PhaseWatch.Expiry {
-            throw timeIsUp(for: request, in: environment, underlying: expiry.underlying)
+            throw timeIsUp(for: request, in: call.environment, underlying: expiry.underlying)
         }
     }
 

@@ -19,7 +19,7 @@ enum Caches {
         let stackedHit = try await best(of: CacheableTransport().cached(in: StackedCacheStore(over: disk)))
         let query = HTTPRequestData(.query, item, body: .data(Data(count: 1_024), contentType: "application/json"))
         let queryHit = try await best(of: CacheableTransport().cached(), query)
-        return [
+        return try await [
             Row(name: "a fresh hit of 1 KiB in memory, everything", value: hit, unit: "ns", gate: 4_000 * factor),
             Row(name: "the same, measured by instrument", value: measuredHit, unit: "ns"),
             Row(name: "the same for a QUERY with a body of 1 KiB", value: queryHit, unit: "ns"),
@@ -31,7 +31,7 @@ enum Caches {
                 unit: "x",
                 gate: 0.4
             ),
-        ]
+        ] + CachesBySize.measure()
     }
 
     /// Nanoseconds of a call that the cache serves.
@@ -47,19 +47,20 @@ enum Caches {
     }
 
     /// Nanoseconds of storing an entry for which another has to go.
-    private static func storing(into limit: Int) -> Double {
+    static func storing(into limit: Int, times count: Int? = nil) -> Double {
+        let count = count ?? limit
         let store = MemoryCacheStore(costLimit: .max, countLimit: limit)
         let entry = CacheableTransport.entry
-        let keys = (0..<2 * limit).map { CacheKey(principal: nil, url: "https://api.example.com/items/\($0)") }
+        let keys = (0..<limit + count).map { CacheKey(principal: nil, url: "https://api.example.com/items/\($0)") }
         for key in keys.prefix(limit) {
             store.store(entry(), for: key)
         }
-        let entries = keys.map { _ in entry() }
+        let entries = (0..<count).map { _ in entry() }
         let start = ContinuousClock.now
-        for (key, entry) in zip(keys.suffix(limit), entries) {
+        for (key, entry) in zip(keys.suffix(count), entries) {
             precondition(store.store(entry, for: key) == 1)
         }
-        return (ContinuousClock.now - start) / .nanoseconds(1) / Double(limit)
+        return (ContinuousClock.now - start) / .nanoseconds(1) / Double(count)
     }
 }
 #endif

@@ -79,10 +79,14 @@ enum CountedStacks {
     ///
     /// The names in addition to those of ``all`` are `http.client`, `http.transport`, `http.app` and those of parts,
     /// such as `http.traced`. They use a server in another process, with AsyncHTTPClient alone, with the transport,
-    /// with the stack of an app, and with one of the parts. The callers share these calls. The names of
-    /// ``TypedCalls/DecoderPlace`` are typed calls over a mock.
+    /// with the stack of an app, and with one of the parts. `http.client.typed` and `http.typed` decode JSON, and
+    /// `http.untyped` receives it. The callers share these calls. The names of
+    /// ``TypedCalls/DecoderPlace`` are typed calls over a mock, those of ``Decoding`` are typed calls of documents, and
+    /// those of ``CachesBySize`` are calls of a cache.
     static func call(_ name: String, times count: Int, callers: Int) async throws {
         if try await RecordedStacks.call(name, times: count) { return }
+        if try await Decoding.run(name, times: count) { return }
+        if try await CachesBySize.run(name, times: count) { return }
         guard let stack = all.first(where: { $0.name == name }) else {
             return try await Task.detached { try await send(name, times: count, callers: callers) }.value
         }
@@ -98,15 +102,28 @@ enum CountedStacks {
             let base = server.absoluteString
             let part = transport.parts(server).first { name == "http.\($0.name.prefix { $0 != " " })" }
             let network: any NetworkingComponent =
-                name == "http.app"
+                ["http.app", "http.typed", "http.untyped"].contains(name)
                 ? transport.appStack(server) : part?.network ?? transport.server(baseURL: server)
             let load = Load(callers: callers, total: count)
-            if name == "http.client" {
+            @Sendable func collect(_ path: String) async throws -> ByteBuffer {
+                let request = HTTPClientRequest(url: base + path)
+                return try await raw.execute(request, timeout: .seconds(10)).body.collect(upTo: 64 << 20)
+            }
+            switch name {
+            case "http.client":
+                try await load.run { number in _ = try await collect("/items/\(number)") }
+            case "http.client.typed":
                 try await load.run { number in
-                    let request = HTTPClientRequest(url: "\(base)/items/\(number)")
-                    _ = try await raw.execute(request, timeout: .seconds(10)).body.collect(upTo: 64 << 20)
+                    let data = Data(try await collect("/json/\(number)").readableBytesView)
+                    _ = try JSONDecoder().decode([User].self, from: data)
                 }
-            } else {
+            case "http.typed":
+                try await load.run { number in
+                    _ = try await network.value(Request<[User]>(HTTPRequestData(path: "json/\(number)")))
+                }
+            case "http.untyped":
+                try await load.run { number in try await network.data(HTTPRequestData(path: "json/\(number)")) }
+            default:
                 try await load.run { number in try await network.data(HTTPRequestData(path: "items/\(number)")) }
             }
             try await transport.shutdown()

@@ -75,7 +75,7 @@ struct CostPair: Sendable {
 }
 
 /// The cost of a call.
-private struct Cost: Sendable {
+struct Cost: Sendable {
     /// Nanoseconds of time.
     let time: Double
     /// Nanoseconds of CPU time of this process.

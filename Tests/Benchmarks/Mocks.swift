@@ -26,7 +26,7 @@ enum Mocks {
                 unit: "ms",
                 gate: 1_000 * slowness
             )
-        ] + decoders()
+        ] + decoders() + Decoding.measure()
     }
 
     /// The time of a typed call with a decoder, relative to the same call without one.

@@ -20,12 +20,11 @@ extension NetworkingComponent {
     /// Sends a prepared request through the stack, and completes its response for the caller.
     @inline(__always)
     func carry(_ underway: HTTPRequestData, for original: HTTPRequestData) async throws -> HTTPResponseData {
-        var response = try await send(underway)
-        if let sink = underway.sink {
-            try await response.deliver(to: sink, for: underway)
+        let response = try await send(underway)
+        guard underway.sink == nil else {
+            return try await response.delivered(for: underway).completed(with: original, underway)
         }
-        response.complete(with: original, decoder: underway.decoder)
-        return response
+        return response.completed(with: original, underway)
     }
 
     /// Returns a request as it is sent: rewritten by the whole chain, checked and marked.
@@ -103,5 +102,29 @@ extension NetworkingComponent {
         } catch {
             return .failure(error)
         }
+    }
+}
+
+extension HTTPResponseData {
+    // Neither of the two is inlined, because their values would take memory in every call that waits.
+
+    /// Returns the response after its delivery to the sink of the request.
+    @inline(never)
+    fileprivate func delivered(for request: HTTPRequestData) async throws -> HTTPResponseData {
+        var response = self
+        if let sink = request.sink {
+            try await response.deliver(to: sink, for: request)
+        }
+        return response
+    }
+
+    /// Returns the response as the caller gets it.
+    @inline(never)
+    fileprivate consuming func completed(
+        with original: HTTPRequestData,
+        _ underway: HTTPRequestData
+    ) -> HTTPResponseData {
+        complete(with: original, decoder: underway.decoder)
+        return self
     }
 }

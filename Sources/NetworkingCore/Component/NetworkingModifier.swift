@@ -129,16 +129,20 @@ struct Modified<Upstream: NetworkingComponent, Modifier: NetworkingModifier>: Ne
     @inline(__always)
     func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
         // A single check for the most common case, in which the request is only passed on.
-        guard request.isMerelyUnderway else {
+        var number: Int32 = -1
+        if !request.isMerelyUnderway {
             guard request.isUnderway else { return try await begin(request) }
             // Inline, because a separate function would be one more async call.
-            let number = request.enter(Modifier.self)
-            defer { request.leave(number) }
+            number = request.enter(Modifier.self)
             guard request.exchangeLimit == nil || modifier._endsAtLimit && upstream._endsAtLimit else {
+                defer { request.leave(number) }
                 return try await sendInTask(request)
             }
-            return try await modifier.send(request, upstream: upstream)
         }
+        defer {
+            if number >= 0 { request.leave(number) }
+        }
+        // The only place where a request waits, because each has values of its own in the frame.
         return try await modifier.send(request, upstream: upstream)
     }
 

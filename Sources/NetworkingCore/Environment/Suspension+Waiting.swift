@@ -32,15 +32,26 @@ extension Suspension {
         onEnd: @escaping @Sendable () -> Void = {}
     ) async throws -> Value {
         guard limit != nil || deadline != nil else { return try await cancellableValue(onCancel: onEnd) }
+        let alarms = setAlarms(until: limit, or: deadline, onEnd)
+        defer {
+            alarms.limit?.cancel()
+            alarms.deadline?.cancel()
+        }
+        return try await cancellableValue(onCancel: onEnd)
+    }
+
+    // Not inlined, because its values would take memory in every call that waits.
+    @inline(never)
+    private func setAlarms(
+        until limit: ExchangeLimit?,
+        or deadline: WaitDeadline<Value>?,
+        _ onEnd: @escaping @Sendable () -> Void
+    ) -> (limit: Alarm?, deadline: Alarm?) {
         let limitAlarm = limit?.alarm { [self] in end(with: .failure(CancellationError()), onEnd) }
         let alarm = deadline.map { [self] deadline in
             deadline.clock.alarm(at: deadline.moment) { [self] in end(with: deadline.result(), onEnd) }
         }
-        defer {
-            limitAlarm?.cancel()
-            alarm?.cancel()
-        }
-        return try await cancellableValue(onCancel: onEnd)
+        return (limitAlarm, alarm)
     }
 
     private func end(with result: Result<Value, any Error>, _ onEnd: () -> Void) {

@@ -19,6 +19,8 @@ extension NetworkingComponent {
 struct Numbered: UpstreamLimited, CustomStringConvertible {
     private let sequence = RequestSequence()
 
+    // Inlined into its witness, so that a call has one frame less.
+    @inline(__always)
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         try await upstream.send(request.number == nil ? numbered(request) : request)
     }

@@ -30,29 +30,63 @@ extension NetworkingComponent {
     ) async throws -> HTTPResponseData {
         // A request beside a stack begins a new call, which has no limit of this one.
         guard _endsAtLimit, request.place != .beside, request.exchangeLimit.map({ $0.clock === clock }) ?? true else {
-            return try await withTimeLimit(until: deadline, on: clock, timeIsUp: timeIsUp) {
-                try await send(request)
-            }
+            return try await sendInTask(request, until: deadline, on: clock, timeIsUp: timeIsUp)
         }
         try Task.checkCancellation()
-        // The outer limit ends the exchange before this one would.
-        if let outer = request.exchangeLimit, outer.deadline <= deadline { return try await send(request) }
-        if let outer = request.exchangeLimit, outer.mayEndEarly {
-            let watch = PhaseWatch(limits: TimeLimits(whole: deadline - clock.now), clock: clock)
-            do {
-                return try await watch.limiting(request) { try await send($0) }
-            } catch let expiry as PhaseWatch.Expiry {
-                throw timeIsUp(expiry.underlying)
+        if let outer = request.exchangeLimit {
+            // The outer limit ends the exchange before this one would.
+            if outer.deadline <= deadline { return try await send(request) }
+            if outer.mayEndEarly {
+                return try await sendInPhases(request, until: deadline, on: clock, timeIsUp: timeIsUp)
             }
         }
         let limit = ExchangeLimit(until: deadline, on: clock)
-        var limited = request
-        limited.exchangeLimit = limit
         do {
-            return try await send(limited)
+            return try await send(request.limited(by: limit))
         } catch {
             guard limit.isReached, !Task.isCancelled else { throw error }
             throw timeIsUp(error is CancellationError ? nil : error)
         }
+    }
+
+    // Neither of the two is inlined, because its values would take memory in every call that waits.
+
+    /// Sends a request that does not end at the limit itself.
+    @inline(never)
+    private func sendInTask(
+        _ request: HTTPRequestData,
+        until deadline: Duration,
+        on clock: NetworkClock,
+        timeIsUp: (_ error: (any Error)?) -> any Error
+    ) async throws -> HTTPResponseData {
+        try await withTimeLimit(until: deadline, on: clock, timeIsUp: timeIsUp) {
+            try await send(request)
+        }
+    }
+
+    /// Sends a request whose outer limit may end before its deadline.
+    @inline(never)
+    private func sendInPhases(
+        _ request: HTTPRequestData,
+        until deadline: Duration,
+        on clock: NetworkClock,
+        timeIsUp: (_ error: (any Error)?) -> any Error
+    ) async throws -> HTTPResponseData {
+        let watch = PhaseWatch(limits: TimeLimits(whole: deadline - clock.now), clock: clock)
+        do {
+            return try await watch.limiting(request) { try await send($0) }
+        } catch let expiry as PhaseWatch.Expiry {
+            throw timeIsUp(expiry.underlying)
+        }
+    }
+}
+
+extension HTTPRequestData {
+    /// A copy with a limit.
+    @inline(never)
+    fileprivate func limited(by limit: ExchangeLimit) -> HTTPRequestData {
+        var limited = self
+        limited.exchangeLimit = limit
+        return limited
     }
 }

@@ -78,35 +78,72 @@ struct Deduplicated: UpstreamLimited, CustomStringConvertible {
     let waitersRetryOnFailure: Bool
     let inFlight: InFlightRequests
 
+    // Inlined into its witness, so that a call has one frame less.
+    @inline(__always)
     func send(
         _ request: HTTPRequestData,
         upstream: some NetworkingComponent
     ) async throws -> HTTPResponseData {
-        guard request.method.isSafe else {
-            // A read that started before or during the write must not be joined by a read that starts after it.
-            let url = DeduplicationURL(request)
-            inFlight.detachReads(of: url)
-            defer { inFlight.detachReads(of: url) }
-            return try await share(request, upstream: upstream)
-        }
+        guard request.method.isSafe else { return try await write(request, upstream: upstream) }
         return try await share(request, upstream: upstream)
     }
 
+    /// Sends a request that may change its resource.
+    @inline(never)
+    private func write(
+        _ request: HTTPRequestData,
+        upstream: some NetworkingComponent
+    ) async throws -> HTTPResponseData {
+        // A read that started before or during the write must not be joined by a read that starts after it.
+        let url = DeduplicationURL(request)
+        inFlight.detachReads(of: url)
+        defer { inFlight.detachReads(of: url) }
+        return try await share(request, upstream: upstream)
+    }
+
+    // Inlined, so that a call has one frame less.
+    @inline(__always)
     private func share(
         _ request: HTTPRequestData,
         upstream: some NetworkingComponent,
         isLast: Bool = false
     ) async throws -> HTTPResponseData {
-        guard mayShare(request),
-            let key = DeduplicationKey(request, principal: upstream.principal(for: request), excluding: excluded)
-        else { return try await upstream.send(request) }
-
-        // The exchange runs in its own task, which would not notice an earlier cancellation of the caller.
-        try Task.checkCancellation()
-        let (exchange, waiter) = inFlight.join(key, replacingErrors: request.refusedResponse != nil)
+        guard let (exchange, waiter) = try join(request, upstream: upstream) else {
+            return try await upstream.send(request)
+        }
         if let waiter {
             return try await wait(waiter, for: exchange, of: request, upstream: upstream, isLast: isLast)
         }
+        guard exchange.audience == nil, request.recorder == nil else {
+            return try await shareObserved(exchange, of: request, upstream: upstream)
+        }
+        start(exchange, of: request, recordingInto: nil, upstream: upstream)
+        return try await exchange.work.valueForCreator(until: request.exchangeLimit)
+    }
+
+    // Neither of the two is inlined, because their values would take memory in every call that waits.
+
+    /// Joins the exchange for a request, or creates one; `nil` if the request is not shared.
+    @inline(never)
+    private func join(
+        _ request: HTTPRequestData,
+        upstream: some NetworkingComponent
+    ) throws -> (InFlightRequest, SharedOperation<HTTPResponseData>.Waiter?)? {
+        guard mayShare(request),
+            let key = DeduplicationKey(request, principal: upstream.principal(for: request), excluding: excluded)
+        else { return nil }
+        // The exchange runs in its own task, which would not notice an earlier cancellation of the caller.
+        try Task.checkCancellation()
+        return inFlight.join(key, replacingErrors: request.refusedResponse != nil)
+    }
+
+    /// Shares a new exchange of a request with listeners or a recorder.
+    @inline(never)
+    private func shareObserved(
+        _ exchange: InFlightRequest,
+        of request: HTTPRequestData,
+        upstream: some NetworkingComponent
+    ) async throws -> HTTPResponseData {
         let branch = request.recorder?.branch()
         defer {
             if let branch {
@@ -150,6 +187,7 @@ struct Deduplicated: UpstreamLimited, CustomStringConvertible {
     }
 
     /// Waits for an exchange that another request has started.
+    @inline(never)
     private func wait(
         _ waiter: SharedOperation<HTTPResponseData>.Waiter,
         for exchange: InFlightRequest,

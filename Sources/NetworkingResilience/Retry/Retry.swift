@@ -81,28 +81,41 @@ struct Retry: UpstreamLimited, CustomStringConvertible {
         _read { yield shared.policy }
     }
 
+    // Inlined into its witness, so that a call has one frame less.
+    @inline(__always)
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
-        let shared = request.retryPolicy.map { RetryTerms.Rules($0) } ?? shared
-        guard !shared.policy.isInert else { return try await upstream.send(request) }
-        let clock = NetworkEnvironment.current.clock
-        let start = clock.now
-        budget.begin(request.authorityKey, at: start)
+        guard let (rules, start) = begin(request) else { return try await upstream.send(request) }
         // Most calls need a single attempt, so nothing is prepared for retries until the first attempt fails.
-        if request.sink == nil, !shared.policy.addsIdempotencyKeys {
-            let first: Result<HTTPResponseData, any Error>
-            do {
-                let response = try await upstream.send(countsHedges ? counted(request, by: shared) : request)
-                guard shared.policy.concerns(response) else { return noted(response, of: request) }
-                first = .success(response)
-            } catch is CancellationError {
-                throw CancellationError()
-            } catch {
-                guard request.exchangeLimit?.isReached != true else { throw error }
-                first = .failure(error)
-            }
-            return try await retry(request, shared, over: upstream, after: first, since: start)
+        guard request.sink == nil, !rules.policy.addsIdempotencyKeys else {
+            return try await retry(request, rules, over: upstream, after: nil, since: start)
         }
-        return try await retry(request, shared, over: upstream, after: nil, since: start)
+        let first: Result<HTTPResponseData, any Error>
+        do {
+            let response = try await upstream.send(countsHedges ? counted(request, by: rules) : request)
+            guard rules.policy.concerns(response) else { return noted(response, of: request) }
+            first = .success(response)
+        } catch {
+            guard mayRetry(request, after: error) else { throw error }
+            first = .failure(error)
+        }
+        return try await retry(request, rules, over: upstream, after: first, since: start)
+    }
+
+    /// Begins a call, and returns its rules and the time; `nil` if the policy does nothing.
+    ///
+    /// It is not inlined, because its values would take memory in every call that waits for its first attempt.
+    @inline(never)
+    private func begin(_ request: HTTPRequestData) -> (RetryTerms.Rules, start: Duration)? {
+        let rules = request.retryPolicy.map { RetryTerms.Rules($0) } ?? shared
+        guard !rules.policy.isInert else { return nil }
+        let start = NetworkEnvironment.current.clock.now
+        budget.begin(request.authorityKey, at: start)
+        return (rules, start)
+    }
+
+    /// Whether a failure of the first attempt may be retried.
+    private func mayRetry(_ request: HTTPRequestData, after error: any Error) -> Bool {
+        !(error is CancellationError) && request.exchangeLimit?.isReached != true
     }
 
     /// Returns a request whose extra attempts further in count as retries.

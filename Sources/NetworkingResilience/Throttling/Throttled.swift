@@ -89,6 +89,8 @@ struct Throttled: LimitingModifier {
         limiter.isPerHost
     }
 
+    // Inlined, so that a call has one frame less.
+    @inline(__always)
     func exchange(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
         let host = limiter.key(for: request)
         if !limiter.takeIfFree(host) {

@@ -5,8 +5,8 @@ import Networking
 struct InstantTransport: NetworkingComponent {
     let response: HTTPResponseData
 
-    init(headerFields: HTTPFields = [:]) {
-        response = HTTPResponseData(request: HTTPRequestData(), headerFields: headerFields)
+    init(headerFields: HTTPFields = [:], data: Data = Data()) {
+        response = HTTPResponseData(request: HTTPRequestData(), headerFields: headerFields, data: data)
     }
 
     func send(_ request: HTTPRequestData) async throws -> HTTPResponseData {
