@@ -1,10 +1,7 @@
 #if URLSession && AsyncHTTPClient && SQLite && Telemetry
-import AsyncHTTPClient
 import Foundation
 import HTTPTypes
-import NIOCore
 import Networking
-import NetworkingAsyncHTTPClient
 import NetworkingInspector
 import NetworkingSigning
 import NetworkingTelemetry
@@ -97,8 +94,8 @@ enum CountedStacks {
     ///
     /// The names in addition to those of ``all`` are `http.client`, `http.transport`, `http.app` and those of parts,
     /// such as `http.traced`. They use a server in another process, with AsyncHTTPClient alone, with the transport,
-    /// with the stack of an app, and with one of the parts. The callers share these calls. The names of
-    /// ``TypedCalls/DecoderPlace`` are typed calls over a mock.
+    /// with the stack of an app, and with one of the parts; `urlsession.client` and the like use URLSession. The callers
+    /// share these calls. The names of ``TypedCalls/DecoderPlace`` are typed calls over a mock.
     static func call(_ name: String, times count: Int, callers: Int) async throws {
         if let place = TypedCalls.DecoderPlace(rawValue: name) {
             return try await TypedCalls.call(place, times: count)
@@ -112,25 +109,22 @@ enum CountedStacks {
     }
 
     private static func send(_ name: String, times count: Int, callers: Int) async throws {
+        // heaptrack must not count the server.
+        unsetenv("LD_PRELOAD")
+        let words = name.split(separator: ".")
+        let measured = MeasuredClient.Name.allCases.first { $0.countedName == words[0] }!
         try await ChildProcess.withServer { server in
-            let raw = HTTPClient()
-            let transport = AsyncHTTPClientTransport()
-            let base = server.absoluteString
-            let part = transport.parts(server).first { name == "http.\($0.name.prefix { $0 != " " })" }
-            let network: any NetworkingComponent =
-                name == "http.app"
-                ? transport.appStack(server) : part?.network ?? transport.server(baseURL: server)
-            let load = Load(callers: callers, total: count)
-            if name == "http.client" {
-                try await load.run { number in
-                    let request = HTTPClientRequest(url: "\(base)/items/\(number)")
-                    _ = try await raw.execute(request, timeout: .seconds(10)).body.collect(upTo: 64 << 20)
-                }
+            let client = MeasuredClient(measured, server)
+            let path = { @Sendable (number: Int) in "items/\(number)" }
+            let call: MeasuredClient.Call
+            if let side = MeasuredClient.Side(rawValue: String(words[1])) {
+                call = client.call(side, path)
             } else {
-                try await load.run { number in try await network.data(HTTPRequestData(path: "items/\(number)")) }
+                let part = client.transport.parts(server).first { $0.name.prefix { $0 != " " } == words[1] }
+                call = MeasuredClient.call(part!.network, path)
             }
-            try await transport.shutdown()
-            try await raw.shutdown()
+            try await Load(callers: callers, total: count).run(call)
+            try await client.end()
         }
     }
 }
