@@ -6,7 +6,7 @@ import Networking
 /// `swift run -c release --traits URLSession,AsyncHTTPClient,SQLite,Telemetry,SecureTestServer,Valkey,Crypto Benchmarks
 /// [overhead|inflight|mocks|caches|bodies|costs|parts|transfers|streams|valkey]`.
 ///
-/// `Benchmarks costs` prints tables for the documents too; `Benchmarks costs 1` is shorter and less exact.
+/// `costs` prints tables for the documents too. `costs 1` and `transfers 1` are shorter and less exact.
 ///
 /// `Benchmarks count NAME CALLS [CALLERS]` makes calls through one of the stacks of ``CountedStacks``, for counting
 /// instructions.
@@ -49,15 +49,16 @@ struct Benchmarks {
         if choice == nil || choice == "bodies" {
             report.rows += try await Task.detached { try await Bodies.measure() }.value
         }
+        let repetitions = CommandLine.arguments.dropFirst(2).first.flatMap { Int($0) }
         if choice == nil || choice == "costs" {
-            let clients = CommandLine.arguments.dropFirst(2).first.flatMap { Int($0) } ?? MeasuredCase.clients
+            let clients = repetitions ?? MeasuredCase.clients
             report.rows += try await Task.detached { try await Costs.measure(clients: clients) }.value
         }
         if choice == nil || choice == "parts" {
             report.rows += try await Task.detached { try await Parts.measure() }.value
         }
         if choice == nil || choice == "transfers" {
-            report.rows += try await Task.detached { try await Transfers.measure() }.value
+            report.rows += try await Task.detached { try await Transfers.measure(rounds: repetitions ?? 3) }.value
         }
         if choice == nil || choice == "streams" {
             report.rows += try await Task.detached { try await Streams.measure() }.value

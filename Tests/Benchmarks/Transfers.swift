@@ -13,7 +13,6 @@ import FoundationNetworking
 
 /// A file of 1 GiB over each transport against what its client offers for that, and how much memory it takes.
 enum Transfers {
-    private static let rounds = 3
     private static let byteCount = 1 << 30
 
     /// What a client offers for a file.
@@ -22,26 +21,25 @@ enum Transfers {
         let download: (_ url: URL, _ file: URL) async throws -> Void
         /// Sends a file to an address.
         let upload: (_ file: URL, _ url: URL) async throws -> Void
-        /// Uploads of URLSession on Linux are slow, so there are fewer.
-        var uploadRounds = rounds
     }
 
-    static func measure() async throws -> [Row] {
-        var rows = try await ChildProcess.withServer { try await measureURLSession($0) }
+    /// Measures both clients, and AsyncHTTPClient over HTTP/2 too, in a number of rounds.
+    static func measure(rounds: Int) async throws -> [Row] {
+        var rows = try await ChildProcess.withServer { try await measureURLSession($0, rounds) }
         rows += try await ChildProcess.withServer { server in
-            try await measureAsyncHTTPClient("AsyncHTTPClient", server, HTTPClient.Configuration(), .networking)
+            try await measureAsyncHTTPClient("AsyncHTTPClient", server, HTTPClient.Configuration(), .networking, rounds)
         }
         #if SecureTestServer
         rows += try await ChildProcess.withServer("serve-http2", scheme: "https") { server in
             var (client, transport) = (HTTPClient.Configuration(), HTTPClient.Configuration.networking)
             (client.tlsConfiguration, transport.tlsConfiguration) = (HTTP2.client, HTTP2.client)
-            return try await measureAsyncHTTPClient("AsyncHTTPClient, HTTP/2", server, client, transport)
+            return try await measureAsyncHTTPClient("AsyncHTTPClient, HTTP/2", server, client, transport, rounds)
         }
         #endif
         return rows
     }
 
-    private static func measureURLSession(_ server: URL) async throws -> [Row] {
+    private static func measureURLSession(_ server: URL, _ rounds: Int) async throws -> [Row] {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.urlCache = nil
         let raw = URLSession(configuration: configuration)
@@ -54,14 +52,21 @@ enum Transfers {
             request.httpMethod = "PUT"
             _ = try await raw.upload(for: request, fromFile: file)
         }
-        return try await measure("URLSession", URLSessionTransport(configuration: configuration), client, server)
+        return try await measure(
+            "URLSession",
+            URLSessionTransport(configuration: configuration),
+            client,
+            server,
+            rounds
+        )
     }
 
     private static func measureAsyncHTTPClient(
         _ name: String,
         _ server: URL,
         _ configuration: HTTPClient.Configuration,
-        _ transportConfiguration: HTTPClient.Configuration
+        _ transportConfiguration: HTTPClient.Configuration,
+        _ rounds: Int
     ) async throws -> [Row] {
         let raw = HTTPClient(configuration: configuration)
         let transport = AsyncHTTPClientTransport(configuration: transportConfiguration)
@@ -83,7 +88,7 @@ enum Transfers {
             let response = try await raw.execute(request: request, eventLoop: .delegateAndChannel(on: eventLoop)).get()
             precondition(response.status == .ok)
         }
-        let rows = try await measure(name, transport, client, server)
+        let rows = try await measure(name, transport, client, server, rounds)
         try await transport.shutdown()
         try await raw.shutdown()
         return rows
@@ -94,7 +99,8 @@ enum Transfers {
         _ name: String,
         _ network: some NetworkingComponent,
         _ client: Client,
-        _ server: URL
+        _ server: URL,
+        _ rounds: Int
     ) async throws -> [Row] {
         let url = server.appending(path: "gibibyte")
         let folder = FileManager.default.temporaryDirectory.appending(path: "networking-benchmarks-\(UUID())")
@@ -121,7 +127,7 @@ enum Transfers {
         try Data().write(to: file)
         try FileHandle(forUpdating: file).truncate(atOffset: UInt64(byteCount))
         let target = server.appending(path: "upload")
-        let uploads = try await Measurement.ratio(rounds: client.uploadRounds) {
+        let uploads = try await Measurement.ratio(rounds: rounds) {
             try await network.upload(.file(file), to: HTTPRequestData(.put, target))
         } to: {
             try await client.upload(file, target)
