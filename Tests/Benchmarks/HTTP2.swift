@@ -33,6 +33,7 @@ enum HTTP2 {
             (try? TestServer.TLS.loopbackAuthority.write(toFile: authorityFile, atomically: true, encoding: .utf8))
                 != nil
         else { return false }
+        atexit { unlink(authorityFile) }
         let classOfContexts: CInt = 1
         let callback: Callback = { context, _, _, _, _, _ in _ = loadLocations?(context, authorityFile, nil) }
         return unsafeBitCast(newIndex, to: NewIndex.self)(classOfContexts, 0, nil, callback, nil, nil) >= 0
