@@ -39,8 +39,8 @@ enum BenchmarkServer {
     }
 }
 
-/// Responds to `/bytes/COUNT/NUMBER` with up to 10 MiB, to `/mebibytes/COUNT` with more, to `/json/NUMBER` with
-/// a list of users, and to everything else with 1 KiB.
+/// Responds to `/bytes/COUNT/NUMBER` with up to 10 MiB, to `/gibibyte` with 1 GiB, to `/json/NUMBER` with a list of
+/// users, and to everything else with 1 KiB.
 ///
 /// The response to `/slow/MILLISECONDS/NUMBER` comes later, and that to `/held/COUNT` when so many others are late. The
 /// bodies of requests are discarded.
@@ -79,7 +79,7 @@ final class Responder: ChannelInboundHandler {
             case "held": respond(context, whenLate: number)
             case "bytes": respond(context, with: Self.large.getSlice(at: 0, length: number) ?? Self.large)
             case "json": respond(context, with: Self.users)
-            case "mebibytes": respond(context, with: Self.mebibyte, times: number)
+            case "gibibyte": respond(context, with: Self.mebibyte, times: 1_024)
             default: respond(context, with: Self.small)
             }
         }

@@ -12,33 +12,21 @@ import FoundationNetworking
 #endif
 
 /// A file of 1 GiB over each transport against what its client offers for that, and how much memory it takes.
-///
-/// Over HTTP/2, whose windows make it slow, it is 256 MiB.
 enum Transfers {
+    private static let byteCount = 1 << 30
+
     /// What a client offers for a file.
     private struct Client {
-        let name: String
-        /// The size of the file.
-        let mebibytes: Int
         /// Writes the body at an address to a file.
         let download: (_ url: URL, _ file: URL) async throws -> Void
         /// Sends a file to an address.
         let upload: (_ file: URL, _ url: URL) async throws -> Void
     }
 
-    /// Measures both clients, and AsyncHTTPClient over HTTP/2 too, in a number of rounds.
+    /// Measures both clients in a number of rounds.
     static func measure(rounds: Int) async throws -> [Row] {
         var rows = try await ChildProcess.withServer { try await measureURLSession($0, rounds) }
-        rows += try await ChildProcess.withServer { server in
-            try await measureAsyncHTTPClient("AsyncHTTPClient", server, HTTPClient.Configuration(), .networking, rounds)
-        }
-        #if SecureTestServer
-        rows += try await ChildProcess.withServer("serve-http2", scheme: "https") { server in
-            var (client, transport) = (HTTPClient.Configuration(), HTTPClient.Configuration.networking)
-            (client.tlsConfiguration, transport.tlsConfiguration) = (HTTP2.client, HTTP2.client)
-            return try await measureAsyncHTTPClient("AsyncHTTPClient, HTTP/2", server, client, transport, rounds)
-        }
-        #endif
+        rows += try await ChildProcess.withServer { try await measureAsyncHTTPClient($0, rounds) }
         return rows
     }
 
@@ -47,7 +35,7 @@ enum Transfers {
         configuration.urlCache = nil
         let raw = URLSession(configuration: configuration)
         defer { raw.invalidateAndCancel() }
-        let client = Client(name: "URLSession", mebibytes: 1_024) { url, file in
+        let client = Client { url, file in
             let (temporary, _) = try await raw.download(from: url)
             try FileManager.default.moveItem(at: temporary, to: file)
         } upload: { file, url in
@@ -55,28 +43,27 @@ enum Transfers {
             request.httpMethod = "PUT"
             _ = try await raw.upload(for: request, fromFile: file)
         }
-        return try await measure(client, over: URLSessionTransport(configuration: configuration), server, rounds)
+        return try await measure(
+            "URLSession",
+            URLSessionTransport(configuration: configuration),
+            client,
+            server,
+            rounds
+        )
     }
 
-    private static func measureAsyncHTTPClient(
-        _ name: String,
-        _ server: URL,
-        _ configuration: HTTPClient.Configuration,
-        _ transportConfiguration: HTTPClient.Configuration,
-        _ rounds: Int
-    ) async throws -> [Row] {
-        let raw = HTTPClient(configuration: configuration)
-        let transport = AsyncHTTPClientTransport(configuration: transportConfiguration)
-        let mebibytes = server.scheme == "https" ? 256 : 1_024
-        let client = Client(name: name, mebibytes: mebibytes) { url, file in
+    private static func measureAsyncHTTPClient(_ server: URL, _ rounds: Int) async throws -> [Row] {
+        let raw = HTTPClient()
+        let transport = AsyncHTTPClientTransport()
+        let client = Client { url, file in
             let delegate = try FileDownloadDelegate(path: file.path)
             _ = try await raw.execute(request: HTTPClient.Request(url: url), delegate: delegate).get()
         } upload: { file, url in
             let handle = try open(file)
             defer { try? handle.close() }
-            let region = FileRegion(fileHandle: handle, readerIndex: 0, endIndex: mebibytes << 20)
+            let region = FileRegion(fileHandle: handle, readerIndex: 0, endIndex: byteCount)
             let eventLoop = raw.eventLoopGroup.next()
-            let body = HTTPClient.Body.stream(contentLength: Int64(mebibytes << 20)) { writer in
+            let body = HTTPClient.Body.stream(contentLength: Int64(byteCount)) { writer in
                 NonBlockingFileIO(threadPool: .singleton)
                     .readChunked(fileRegion: region, allocator: ByteBufferAllocator(), eventLoop: eventLoop) { chunk in
                         writer.write(.byteBuffer(chunk))
@@ -86,7 +73,7 @@ enum Transfers {
             let response = try await raw.execute(request: request, eventLoop: .delegateAndChannel(on: eventLoop)).get()
             precondition(response.status == .ok)
         }
-        let rows = try await measure(client, over: transport, server, rounds)
+        let rows = try await measure("AsyncHTTPClient", transport, client, server, rounds)
         try await transport.shutdown()
         try await raw.shutdown()
         return rows
@@ -94,12 +81,13 @@ enum Transfers {
 
     /// Transfers files in turns: downloads each time to a file that is not there yet, uploads of one file.
     private static func measure(
+        _ name: String,
+        _ network: some NetworkingComponent,
         _ client: Client,
-        over network: some NetworkingComponent,
         _ server: URL,
         _ rounds: Int
     ) async throws -> [Row] {
-        let url = server.appending(path: "mebibytes/\(client.mebibytes)")
+        let url = server.appending(path: "gibibyte")
         let folder = FileManager.default.temporaryDirectory.appending(path: "networking-benchmarks-\(UUID())")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -109,20 +97,20 @@ enum Transfers {
         let before = PeakMemory.reset()
         try await network.download(HTTPRequestData(url: url), to: file)
         let peak = PeakMemory.current - before
-        try check(file, client)
+        try check(file)
 
         let downloads = try await Measurement.ratio(rounds: rounds) {
             try await network.download(HTTPRequestData(url: url), to: file)
-            try check(file, client)
+            try check(file)
         } to: {
             try await client.download(url, file)
             try synchronize(file)
-            try check(file, client)
+            try check(file)
         }
 
         // A hole, which no disk slows down.
         try Data().write(to: file)
-        try FileHandle(forUpdating: file).truncate(atOffset: UInt64(client.mebibytes << 20))
+        try FileHandle(forUpdating: file).truncate(atOffset: UInt64(byteCount))
         let target = server.appending(path: "upload")
         let uploads = try await Measurement.ratio(rounds: rounds) {
             try await network.upload(.file(file), to: HTTPRequestData(.put, target))
@@ -130,14 +118,9 @@ enum Transfers {
             try await client.upload(file, target)
         }
         return [
-            Row(
-                name: "\(client.name): \(client.mebibytes) MiB to a file, with fsync",
-                value: downloads.median,
-                unit: "x",
-                gate: 0.9
-            ),
-            Row(name: "\(client.name): memory for that", value: Double(peak >> 20), unit: "MiB", gate: 64),
-            Row(name: "\(client.name): \(client.mebibytes) MiB from a file", value: uploads.median, unit: "x"),
+            Row(name: "\(name): 1 GiB to a file, with fsync", value: downloads.median, unit: "x", gate: 0.9),
+            Row(name: "\(name): memory for that", value: Double(peak >> 20), unit: "MiB", gate: 64),
+            Row(name: "\(name): 1 GiB from a file", value: uploads.median, unit: "x"),
         ]
     }
 
@@ -154,9 +137,9 @@ enum Transfers {
     }
 
     /// Removes a file, which has to be complete.
-    private static func check(_ file: URL, _ client: Client) throws {
+    private static func check(_ file: URL) throws {
         let size = try FileManager.default.attributesOfItem(atPath: file.path)[.size] as? Int
-        precondition(size == client.mebibytes << 20)
+        precondition(size == byteCount)
         try FileManager.default.removeItem(at: file)
     }
 }
