@@ -3,6 +3,7 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import Synchronization
 
 /// The server of the benchmarks, which runs in its own process so that its work is not counted as the client's.
 ///
@@ -38,8 +39,11 @@ enum BenchmarkServer {
     }
 }
 
-/// Responds to `/large` with 10 MiB, to `/gibibyte` with 1 GiB, to `/json/…` with a list of users, and to everything
-/// else with 1 KiB.
+/// Responds to `/bytes/COUNT/NUMBER` with up to 10 MiB, to `/gibibyte` with 1 GiB, to `/json/NUMBER` with a list of
+/// users, and to everything else with 1 KiB.
+///
+/// The response to `/slow/MILLISECONDS/NUMBER` comes later, and that to `/held/COUNT` when so many others are late. The
+/// bodies of requests are discarded.
 final class Responder: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart
@@ -48,7 +52,10 @@ final class Responder: ChannelInboundHandler {
     private static let mebibyte = ByteBuffer(repeating: UInt8(ascii: "x"), count: 1 << 20)
     private static let large = ByteBuffer(repeating: UInt8(ascii: "x"), count: 10 << 20)
     private static let users = ByteBuffer(bytes: (try? JSONEncoder().encode(User.samples)) ?? Data())
+    /// The number of responses that are late.
+    private static let late = Atomic(0)
 
+    private var path: [Substring] = []
     private var body = small
     /// The number of times that the body is still to be sent.
     private var rest = 0
@@ -56,30 +63,49 @@ final class Responder: ChannelInboundHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch unwrapInboundIn(data) {
         case .head(let head):
-            (body, rest) =
-                switch head.uri {
-                case "/large": (Self.large, 1)
-                case "/gibibyte": (Self.mebibyte, 1_024)
-                case let uri where uri.hasPrefix("/json/"): (Self.users, 1)
-                default: (Self.small, 1)
-                }
+            path = head.uri.split(separator: "/")
         case .body:
             break
         case .end:
-            var fields: HTTPHeaders = [
-                "Content-Type": "application/octet-stream",
-                "Content-Length": "\(body.readableBytes * rest)",
-                "Cache-Control": "no-store",
-                "Server": "benchmark",
-            ]
-            if rest > 1 {
-                // The download can be resumed, so the library stores its state too.
-                fields.add(name: "ETag", value: "\"1\"")
+            let number = path.dropFirst().first.flatMap { Int($0) } ?? 0
+            switch path.first {
+            case "slow":
+                Self.late.add(1, ordering: .relaxed)
+                context.eventLoop.assumeIsolated()
+                    .scheduleTask(in: .milliseconds(Int64(number))) {
+                        Self.late.subtract(1, ordering: .relaxed)
+                        self.respond(context, with: Self.small)
+                    }
+            case "held": respond(context, whenLate: number)
+            case "bytes": respond(context, with: Self.large.getSlice(at: 0, length: number) ?? Self.large)
+            case "json": respond(context, with: Self.users)
+            case "gibibyte": respond(context, with: Self.mebibyte, times: 1_024)
+            default: respond(context, with: Self.small)
             }
-            let head = HTTPResponseHead(version: .http1_1, status: .ok, headers: fields)
-            context.write(wrapOutboundOut(.head(head)), promise: nil)
-            send(context)
         }
+    }
+
+    private func respond(_ context: ChannelHandlerContext, whenLate count: Int) {
+        guard Self.late.load(ordering: .relaxed) < count else { return respond(context, with: Self.small) }
+        context.eventLoop.assumeIsolated()
+            .scheduleTask(in: .milliseconds(10)) { self.respond(context, whenLate: count) }
+    }
+
+    private func respond(_ context: ChannelHandlerContext, with body: ByteBuffer, times: Int = 1) {
+        (self.body, rest) = (body, times)
+        var fields: HTTPHeaders = [
+            "Content-Type": "application/octet-stream",
+            "Content-Length": "\(body.readableBytes * rest)",
+            "Cache-Control": "no-store",
+            "Server": "benchmark",
+        ]
+        if rest > 1 {
+            // The download can be resumed, so the library stores its state too.
+            fields.add(name: "ETag", value: "\"1\"")
+        }
+        let head = HTTPResponseHead(version: .http1_1, status: .ok, headers: fields)
+        context.write(wrapOutboundOut(.head(head)), promise: nil)
+        send(context)
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {

@@ -4,7 +4,9 @@ import Networking
 
 /// Measures the library against its budgets:
 /// `swift run -c release --traits URLSession,AsyncHTTPClient,SQLite,Telemetry,SecureTestServer,Valkey,Crypto Benchmarks
-/// [overhead|inflight|mocks|caches|bodies|transport|asynchttpclient|http2|downloads|streams|valkey]`.
+/// [overhead|inflight|mocks|caches|bodies|costs|parts|transfers|streams|valkey]`.
+///
+/// `costs` prints tables for the documents too. `costs 1` and `transfers 1` are shorter and less exact.
 ///
 /// `Benchmarks count NAME CALLS [CALLERS]` makes calls through one of the stacks of ``CountedStacks``, for counting
 /// instructions.
@@ -47,20 +49,16 @@ struct Benchmarks {
         if choice == nil || choice == "bodies" {
             report.rows += try await Task.detached { try await Bodies.measure() }.value
         }
-        if choice == nil || choice == "transport" {
-            report.rows += try await Task.detached { try await TransportRatio.measureURLSession() }.value
+        let repetitions = CommandLine.arguments.dropFirst(2).first.flatMap { Int($0) }
+        if choice == nil || choice == "costs" {
+            let clients = repetitions ?? MeasuredCase.clients
+            report.rows += try await Task.detached { try await Costs.measure(clients: clients) }.value
         }
-        if choice == nil || choice == "asynchttpclient" {
-            report.rows += try await Task.detached { try await TransportRatio.measureAsyncHTTPClient() }.value
+        if choice == nil || choice == "parts" {
+            report.rows += try await Task.detached { try await Parts.measure() }.value
         }
-        #if SecureTestServer
-        if choice == nil || choice == "http2" {
-            report.rows += try await Task.detached { try await HTTP2.measure() }.value
-        }
-        #endif
-        if choice == nil || choice == "downloads" {
-            report.rows += try await Task.detached { try await Downloads.measureURLSession() }.value
-            report.rows += try await Task.detached { try await Downloads.measureAsyncHTTPClient() }.value
+        if choice == nil || choice == "transfers" {
+            report.rows += try await Task.detached { try await Transfers.measure(rounds: repetitions ?? 3) }.value
         }
         if choice == nil || choice == "streams" {
             report.rows += try await Task.detached { try await Streams.measure() }.value

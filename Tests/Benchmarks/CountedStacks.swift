@@ -1,10 +1,7 @@
 #if URLSession && AsyncHTTPClient && SQLite && Telemetry
-import AsyncHTTPClient
 import Foundation
 import HTTPTypes
-import NIOCore
 import Networking
-import NetworkingAsyncHTTPClient
 import NetworkingInspector
 import NetworkingSigning
 import NetworkingTelemetry
@@ -79,10 +76,9 @@ enum CountedStacks {
     ///
     /// The names in addition to those of ``all`` are `http.client`, `http.transport`, `http.app` and those of parts,
     /// such as `http.traced`. They use a server in another process, with AsyncHTTPClient alone, with the transport,
-    /// with the stack of an app, and with one of the parts. `http.client.typed` and `http.typed` decode JSON, and
-    /// `http.untyped` receives it. The callers share these calls. The names of
-    /// ``TypedCalls/DecoderPlace`` are typed calls over a mock, those of ``Decoding`` are typed calls of documents, and
-    /// those of ``CachesBySize`` are calls of a cache.
+    /// with the stack of an app, and with one of the parts; `urlsession.client` and the like use URLSession. The callers
+    /// share these calls. The names of ``TypedCalls/DecoderPlace`` are typed calls over a mock, those of ``Decoding`` are
+    /// typed calls of documents, and those of ``CachesBySize`` are calls of a cache.
     static func call(_ name: String, times count: Int, callers: Int) async throws {
         if try await RecordedStacks.call(name, times: count) { return }
         if try await Decoding.run(name, times: count) { return }
@@ -96,38 +92,22 @@ enum CountedStacks {
     }
 
     private static func send(_ name: String, times count: Int, callers: Int) async throws {
+        // heaptrack must not count the server.
+        unsetenv("LD_PRELOAD")
+        let words = name.split(separator: ".")
+        let measured = MeasuredClient.Name.allCases.first { $0.countedName == words[0] }!
         try await ChildProcess.withServer { server in
-            let raw = HTTPClient()
-            let transport = AsyncHTTPClientTransport()
-            let base = server.absoluteString
-            let part = transport.parts(server).first { name == "http.\($0.name.prefix { $0 != " " })" }
-            let network: any NetworkingComponent =
-                ["http.app", "http.typed", "http.untyped"].contains(name)
-                ? transport.appStack(server) : part?.network ?? transport.server(baseURL: server)
-            let load = Load(callers: callers, total: count)
-            @Sendable func collect(_ path: String) async throws -> ByteBuffer {
-                let request = HTTPClientRequest(url: base + path)
-                return try await raw.execute(request, timeout: .seconds(10)).body.collect(upTo: 64 << 20)
+            let client = MeasuredClient(measured, server)
+            let path = { @Sendable (number: Int) in "items/\(number)" }
+            let call: MeasuredClient.Call
+            if let side = MeasuredClient.Side(rawValue: String(words[1])) {
+                call = client.call(side, path)
+            } else {
+                let part = client.transport.parts(server).first { $0.name.prefix { $0 != " " } == words[1] }
+                call = MeasuredClient.call(part!.network, path)
             }
-            switch name {
-            case "http.client":
-                try await load.run { number in _ = try await collect("/items/\(number)") }
-            case "http.client.typed":
-                try await load.run { number in
-                    let data = Data(try await collect("/json/\(number)").readableBytesView)
-                    _ = try JSONDecoder().decode([User].self, from: data)
-                }
-            case "http.typed":
-                try await load.run { number in
-                    _ = try await network.value(Request<[User]>(HTTPRequestData(path: "json/\(number)")))
-                }
-            case "http.untyped":
-                try await load.run { number in try await network.data(HTTPRequestData(path: "json/\(number)")) }
-            default:
-                try await load.run { number in try await network.data(HTTPRequestData(path: "items/\(number)")) }
-            }
-            try await transport.shutdown()
-            try await raw.shutdown()
+            try await Load(callers: callers, total: count).run(call)
+            try await client.end()
         }
     }
 }

@@ -1,23 +1,46 @@
 #if URLSession && AsyncHTTPClient && SQLite && Telemetry && SecureTestServer
-import AsyncHTTPClient
+import Foundation
 import NIOCore
 import NIOHTTP2
 import NIOSSL
-import NetworkingAsyncHTTPClient
 import NetworkingTestServer
 
-/// The stack of an app over HTTP/2, relative to AsyncHTTPClient alone.
+/// A server of HTTP/2, and how the clients trust it.
 enum HTTP2 {
-    static func measure() async throws -> [Row] {
-        // The authority of the server's certificate is not one of the system's.
-        var tls = TLSConfiguration.makeClientConfiguration()
-        tls.certificateVerification = .none
-        var client = HTTPClient.Configuration()
-        client.tlsConfiguration = tls
-        var transport = HTTPClient.Configuration.networking
-        transport.tlsConfiguration = tls
-        return try await TransportRatio.measureHTTP2(client: client, transport: transport)
+    /// The settings of AsyncHTTPClient, without the system's authorities, which did not issue the server's certificate.
+    static var client: TLSConfiguration {
+        var configuration = TLSConfiguration.makeClientConfiguration()
+        configuration.certificateVerification = .none
+        return configuration
     }
+
+    #if canImport(FoundationNetworking)
+    private typealias Pointer = UnsafeMutableRawPointer
+    private typealias Callback = @convention(c) (Pointer?, Pointer?, Pointer?, CInt, CLong, Pointer?) -> Void
+    private typealias NewIndex = @convention(c) (CInt, CLong, Pointer?, Callback?, Pointer?, Pointer?) -> CInt
+    private typealias LoadLocations = @convention(c) (Pointer?, UnsafePointer<CChar>?, UnsafePointer<CChar>?) -> CInt
+
+    private static let loadLocations = dlsym(nil, "SSL_CTX_load_verify_locations")
+        .map { unsafeBitCast($0, to: LoadLocations.self) }
+    private static let authorityFile = FileManager.default.temporaryDirectory
+        .appending(path: "networking-benchmarks-authority-\(ProcessInfo.processInfo.processIdentifier).pem").path
+
+    /// Whether URLSession in this process trusts the server.
+    ///
+    /// It has no setting for that on Linux, so OpenSSL calls a closure for each of its contexts.
+    static let isTrustedByURLSession: Bool = {
+        guard loadLocations != nil, let newIndex = dlsym(nil, "CRYPTO_get_ex_new_index"),
+            (try? TestServer.TLS.loopbackAuthority.write(toFile: authorityFile, atomically: true, encoding: .utf8))
+                != nil
+        else { return false }
+        atexit { unlink(authorityFile) }
+        let classOfContexts: CInt = 1
+        let callback: Callback = { context, _, _, _, _, _ in _ = loadLocations?(context, authorityFile, nil) }
+        return unsafeBitCast(newIndex, to: NewIndex.self)(classOfContexts, 0, nil, callback, nil, nil) >= 0
+    }()
+    #else
+    static let isTrustedByURLSession = false
+    #endif
 
     /// Serves requests over HTTP/2.
     static func serve() async throws -> Never {
@@ -29,7 +52,10 @@ enum HTTP2 {
         )
         configuration.applicationProtocols = ["h2"]
         let context = try NIOSSLContext(configuration: configuration)
-        try await BenchmarkServer.serve { channel in
+        // libcurl resets most streams, and by default the server closes a connection after 200 resets in 30 seconds.
+        var streams = NIOHTTP2Handler.StreamConfiguration()
+        streams.streamResetFrameRateLimit.windowLength = .milliseconds(1)
+        try await BenchmarkServer.serve { [streams] channel in
             channel.eventLoop.makeCompletedFuture {
                 try channel.pipeline.syncOperations.addHandlers([
                     NIOSSLServerHandler(context: context),
@@ -37,7 +63,7 @@ enum HTTP2 {
                         mode: .server,
                         eventLoop: channel.eventLoop,
                         connectionConfiguration: NIOHTTP2Handler.ConnectionConfiguration(),
-                        streamConfiguration: NIOHTTP2Handler.StreamConfiguration()
+                        streamConfiguration: streams
                     ) { stream in
                         stream.eventLoop.makeCompletedFuture {
                             let handlers: [any ChannelHandler] = [HTTP2FramePayloadToHTTP1ServerCodec(), Responder()]

@@ -42,7 +42,15 @@ enum InFlight {
     }
 
     /// Prints the memory of each of a number of waiting calls, for the process that ``ChildProcess`` starts.
+    ///
+    /// The names are `task`, `app`, and those of clients in ``CountedStacks``, such as `http.client`, whose calls wait
+    /// for a server, each in a connection of its own.
     static func printMemory(of name: String, waiting count: Int) async throws {
+        let words = name.split(separator: ".")
+        if let client = MeasuredClient.Name.allCases.first(where: { $0.countedName == words[0] }) {
+            let side = MeasuredClient.Side(rawValue: String(words[1]))!
+            return try await Task.detached { try await printMemory(of: client, side, waiting: count) }.value
+        }
         let transport = HoldingTransport()
         let stack: any NetworkingComponent = transport.appStack(URL(string: "https://api.example.com")!)
         let network: any NetworkingComponent = name == "app" ? stack : transport
@@ -51,6 +59,29 @@ enum InFlight {
         let before = memory()
         let after = try await transport.hold(count, over: network) { memory() }
         print((after - before) / count)
+    }
+
+    private static func printMemory(
+        of name: MeasuredClient.Name,
+        _ side: MeasuredClient.Side,
+        waiting count: Int
+    ) async throws {
+        try await ChildProcess.withServer { server in
+            let client = MeasuredClient(name, server, connections: count + 1)
+            // Objects that the first calls create once are not counted.
+            try await Load(callers: 16, total: 64).run(client.call(side) { "items/\($0)" })
+            let before = memory()
+            try await withThrowingTaskGroup { group in
+                let waiting = client.call(side) { "slow/9000/\($0)" }
+                for number in 0..<count {
+                    group.addTask { try await waiting(number) }
+                }
+                try await client.call(side) { "held/\($0)" }(count)
+                print((memory() - before) / count)
+                // Without waiting for the responses.
+                exit(0)
+            }
+        }
     }
 
     /// The bytes of memory that the process uses; 0 where the system does not say it as Linux does.

@@ -26,52 +26,35 @@ struct Load {
         }
     }
 
-    /// Measures two operations under this load: in pairs, one after the other, in alternating order.
-    func pairs(
-        rounds: Int,
-        of call: @escaping @Sendable (Int) async throws -> Void,
-        to reference: @escaping @Sendable (Int) async throws -> Void
-    ) async throws -> [CostPair] {
-        var pairs: [CostPair] = []
-        for round in 0...rounds {
-            let pair: CostPair
-            if round.isMultiple(of: 2) {
-                let own = try await cost(of: call)
-                pair = CostPair(own: own, reference: try await cost(of: reference))
-            } else {
-                let other = try await cost(of: reference)
-                pair = CostPair(own: try await cost(of: call), reference: other)
+    /// Measures operations under this load: one after the other, in an order that alternates from round to round.
+    ///
+    /// - Returns: For each round, the cost of each operation, in the order of the arguments.
+    func rounds(_ count: Int, of calls: [@Sendable (Int) async throws -> Void]) async throws -> [[Cost]] {
+        var rounds: [[Cost]] = []
+        for round in 0...count {
+            var costs: [Cost] = []
+            for call in round.isMultiple(of: 2) ? calls : calls.reversed() {
+                costs.append(try await cost(of: call))
             }
             // The first round opens the connections.
             if round > 0 {
-                pairs.append(pair)
+                rounds.append(round.isMultiple(of: 2) ? costs : costs.reversed())
             }
         }
-        return pairs
-    }
-
-    /// Compares two operations under this load.
-    func compare(
-        rounds: Int,
-        of call: @escaping @Sendable (Int) async throws -> Void,
-        to reference: @escaping @Sendable (Int) async throws -> Void
-    ) async throws -> Comparison {
-        Comparison(of: try await pairs(rounds: rounds, of: call, to: reference))
+        return rounds
     }
 
     private func cost(of call: @escaping @Sendable (Int) async throws -> Void) async throws -> Cost {
         let start = ContinuousClock.now
-        let cpu = Cost.cpuTime
+        let (cpu, switches) = (Cost.cpuTime, Cost.contextSwitches)
         try await run(call)
         let count = Double(callers * calls)
-        return Cost(time: (ContinuousClock.now - start) / .nanoseconds(1) / count, cpu: (Cost.cpuTime - cpu) / count)
+        return Cost(
+            time: (ContinuousClock.now - start) / .nanoseconds(1) / count,
+            cpu: (Cost.cpuTime - cpu) / count,
+            contextSwitches: (Cost.contextSwitches - switches) / count
+        )
     }
-}
-
-/// The costs of two operations that were measured one after the other.
-struct CostPair: Sendable {
-    fileprivate let own: Cost
-    fileprivate let reference: Cost
 }
 
 /// The cost of a call.
@@ -80,6 +63,8 @@ struct Cost: Sendable {
     let time: Double
     /// Nanoseconds of CPU time of this process.
     let cpu: Double
+    /// How often a thread of this process lost its processor or waited.
+    let contextSwitches: Double
 
     /// Nanoseconds of CPU time that all threads of this process have used.
     static var cpuTime: Double {
@@ -87,31 +72,22 @@ struct Cost: Sendable {
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
         return Double(time.tv_sec) * 1e9 + Double(time.tv_nsec)
     }
+
+    static var contextSwitches: Double {
+        var usage = rusage()
+        #if canImport(Darwin)
+        getrusage(RUSAGE_SELF, &usage)
+        #else
+        getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+        #endif
+        return Double(usage.ru_nvcsw + usage.ru_nivcsw)
+    }
 }
 
-/// The medians of a comparison.
-struct Comparison {
-    /// Calls a second, relative to the reference.
-    let rate: Double
-    /// Microseconds of CPU time for a call.
-    let cpu: Double
-    /// Microseconds of CPU time for a call of the reference.
-    let referenceCPU: Double
-
-    init(of pairs: [CostPair]) {
-        rate = Self.median(pairs.map { $0.reference.time / $0.own.time })
-        cpu = Self.median(pairs.map(\.own.cpu)) / 1_000
-        referenceCPU = Self.median(pairs.map(\.reference.cpu)) / 1_000
-    }
-
-    private static func median(_ values: [Double]) -> Double {
-        values.sorted()[values.count / 2]
-    }
-
-    /// The row of a report.
-    func row(_ name: String, gate: Double? = nil) -> Row {
-        let detail = String(format: "CPU %.1f us a call, client alone %.1f us", cpu, referenceCPU)
-        return Row(name: name, value: rate, unit: "x", gate: gate, detail: detail)
+extension [Double] {
+    /// The value in the middle of the sorted values.
+    var median: Double {
+        sorted()[count / 2]
     }
 }
 #endif
