@@ -92,7 +92,8 @@ enum CachesBySize {
     }
 
     private static func url(_ number: Int) -> URL {
-        URL(string: "https://api.example.com/items/\(number)")!
+        // Of one length, so that the index of URLs has them in the order of their numbers.
+        URL(string: "https://api.example.com/items/\(1_000_000 + number)")!
     }
 }
 
