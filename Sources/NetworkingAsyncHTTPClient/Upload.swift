@@ -12,7 +12,12 @@ final class Upload: AsyncSequence, Sendable {
     typealias Failure = any Error
 
     /// The number of bytes that are passed on before the event loops are given time to process them.
-    private static let maximumStride = 64 << 10
+    ///
+    /// A stride counts as sent at once, so a slow connection gets short ones, or an idle limit would end it between two.
+    /// To a fast one, each pause for the event loops costs a large part of the rate.
+    private static let strides = (shortest: 64 << 10, longest: 512 << 10)
+    /// The maximum time that a stride takes on a connection that gets longer ones.
+    private static let shortTime = Duration.milliseconds(20)
 
     private let chunks = Handoff<ByteBuffer>()
     private let connected = Suspension<Void>()
@@ -50,8 +55,8 @@ final class Upload: AsyncSequence, Sendable {
                     // and no limit would detect a stall.
                     var rest = chunk[...]
                     while !rest.isEmpty {
-                        try await chunks.give(ByteBuffer(bytes: rest.prefix(Self.maximumStride)))
-                        rest = rest.dropFirst(Self.maximumStride)
+                        try await chunks.give(ByteBuffer(bytes: rest.prefix(Self.strides.shortest)))
+                        rest = rest.dropFirst(Self.strides.shortest)
                     }
                 }
                 chunks.finish()
@@ -115,6 +120,9 @@ final class Upload: AsyncSequence, Sendable {
     final class Iterator: AsyncIteratorProtocol {
         private let upload: Upload
         private var stride = 0
+        private var longestStride = Upload.strides.shortest
+        // Not the clock of the stack: this is the rate of a real connection.
+        private var start = ContinuousClock.now
 
         init(upload: Upload) {
             self.upload = upload
@@ -129,9 +137,13 @@ final class Upload: AsyncSequence, Sendable {
             if upload.connected.resume(with: .success(())) {
                 upload.progress.connect()
             }
-            if stride >= Upload.maximumStride {
+            if stride >= longestStride {
                 try await upload.letEventLoopsCatchUp()
-                stride = 0
+                let now = ContinuousClock.now
+                longestStride =
+                    now - start < Upload.shortTime
+                    ? Swift.min(2 * longestStride, Upload.strides.longest) : Upload.strides.shortest
+                (stride, start) = (0, now)
             }
             guard let chunk = try await upload.chunks.take() else {
                 upload.taken.resume()
