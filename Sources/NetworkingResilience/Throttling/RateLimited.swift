@@ -83,8 +83,8 @@ extension Wait {
 }
 
 struct RateLimited: LimitingModifier {
-    package let limiter: RateLimiter
-    package let maximumWait: Duration?
+    let limiter: RateLimiter
+    let maximumWait: Duration?
 
     var limitsEachHop: Bool {
         limiter.key.mayDifferByHop

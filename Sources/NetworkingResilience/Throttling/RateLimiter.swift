@@ -12,7 +12,7 @@ public final class RateLimiter: Sendable {
     public struct Key: Sendable {
         private let make: @Sendable (HTTPRequestData, Principal?) -> String
         /// Whether the hops of a redirect may belong to different groups.
-        package let mayDifferByHop: Bool
+        let mayDifferByHop: Bool
 
         /// One group for all requests.
         public static let everything = Key(mayDifferByHop: false) { _, _ in "" }

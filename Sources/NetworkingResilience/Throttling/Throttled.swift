@@ -82,8 +82,8 @@ extension Wait {
 }
 
 struct Throttled: LimitingModifier {
-    package let limiter: ConcurrencyLimiter
-    package let maximumWait: Duration?
+    let limiter: ConcurrencyLimiter
+    let maximumWait: Duration?
 
     var limitsEachHop: Bool {
         limiter.isPerHost
