@@ -13,8 +13,8 @@ final class Upload: AsyncSequence, Sendable {
 
     /// The number of bytes that are passed on before the event loops are given time to process them.
     ///
-    /// A stride counts as sent at once, so a slow connection gets short ones; otherwise an idle limit might end it. On a
-    /// fast one, pauses for the event loops cost a large part of the rate.
+    /// A stride counts as sent at once, so a slow connection gets short ones; otherwise an idle limit might end it. On
+    /// a fast one, pauses for the event loops cost a large part of the rate.
     private static let strides = (shortest: 64 << 10, longest: 512 << 10)
     /// The maximum time that a stride takes on a connection that gets longer ones.
     private static let shortTime = Duration.milliseconds(20)
