@@ -22,13 +22,18 @@ enum StoppedService {
         let transport = AsyncHTTPClientTransport()
         let shutdown = StackShutdown(within: .milliseconds(limit)) { print("closed") }
         let network = transport.drained(by: shutdown).server(baseURL: server)
+        let (started, start) = AsyncStream.makeStream(of: Void.self)
         let group = ServiceGroup(
-            services: [shutdown, Announcement()],
+            services: [shutdown, Announcement(start: start)],
             gracefulShutdownSignals: [.sigterm],
             logger: Logger(label: "StoppedService") { _ in SwiftLogNoOpLogHandler() }
         )
         try await withThrowingTaskGroup(of: Void.self) { tasks in
-            tasks.addTask { await send("call", over: network) }
+            tasks.addTask {
+                // The test sends SIGTERM when the request arrives, which ends a process without services.
+                for await _ in started {}
+                await send("call", over: network)
+            }
             try await group.run()
             try await tasks.waitForAll()
         }
@@ -46,7 +51,10 @@ enum StoppedService {
 
     /// Prints that the shutdown has begun; it is the last service, so it is stopped first.
     private struct Announcement: Service {
+        let start: AsyncStream<Void>.Continuation
+
         func run() async throws {
+            start.finish()
             try await gracefulShutdown()
             StoppedService.print("stopping")
         }
