@@ -57,6 +57,12 @@ extension HTTPClient.Configuration {
             try pipeline.addHandler(SurplusGuard(connection), position: .before(decoder))
             try pipeline.addHandler(HeadRepair(connection), position: .before(decoder))
         }
+        configuration.http2ConnectionDebugInitializer = Self.adding(
+            DataCopy.self,
+            before: http2ConnectionDebugInitializer
+        ) { pipeline in
+            try pipeline.addHandler(DataCopy(), position: .after(pipeline.handler(type: NIOHTTP2Handler.self)))
+        }
         configuration.http2StreamChannelDebugInitializer = Self.adding(
             StatusGuard.self,
             before: http2StreamChannelDebugInitializer
