@@ -17,7 +17,8 @@ extension HTTPClient.Configuration {
     ///
     /// It sets the debug initializers of the client to install handlers in each connection. They detect a reused
     /// connection that was closed, reject responses that would crash the process, close a connection on which bytes
-    /// arrive that belong to no response, and end an exchange whose request cannot be written.
+    /// arrive that belong to no response, end an exchange whose request cannot be written, and copy the bytes that
+    /// arrive over HTTP/2 and wait for their reader.
     ///
     /// A client with this configuration is meant for stacks. If an app uses it directly, one limitation applies to a
     /// response with a status of 300 or more that arrives before the request has been sent: its body ends with an error
@@ -56,6 +57,12 @@ extension HTTPClient.Configuration {
             try pipeline.addHandler(connection, position: .after(decoder))
             try pipeline.addHandler(SurplusGuard(connection), position: .before(decoder))
             try pipeline.addHandler(HeadRepair(connection), position: .before(decoder))
+        }
+        configuration.http2ConnectionDebugInitializer = Self.adding(
+            DataCopy.self,
+            before: http2ConnectionDebugInitializer
+        ) { pipeline in
+            try pipeline.addHandler(DataCopy(), position: .after(pipeline.handler(type: NIOHTTP2Handler.self)))
         }
         configuration.http2StreamChannelDebugInitializer = Self.adding(
             StatusGuard.self,

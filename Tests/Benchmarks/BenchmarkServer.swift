@@ -24,14 +24,26 @@ enum BenchmarkServer {
     }
 
     /// Serves requests on loopback until the standard input closes, over connections that a closure configures.
-    static func serve(_ configure: @escaping @Sendable (any Channel) -> EventLoopFuture<Void>) async throws -> Never {
+    ///
+    /// - Parameters:
+    ///   - segmentSize: The maximum size of a TCP segment, in bytes; `nil` for that of loopback, 64 KiB.
+    ///   - configure: Adds the handlers of a connection.
+    /// - Throws: The error of the socket.
+    static func serve(
+        segmentSize: SocketOptionValue? = nil,
+        _ configure: @escaping @Sendable (any Channel) -> EventLoopFuture<Void>
+    ) async throws -> Never {
         alarm(timeLimit)
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        let bootstrap = ServerBootstrap(group: group)
+        var bootstrap = ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: 512)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelInitializer(configure)
+        if let segmentSize {
+            let option = ChannelOptions.Types.SocketOption(level: .tcp, name: .init(rawValue: TCP_MAXSEG))
+            bootstrap = bootstrap.serverChannelOption(option, value: segmentSize)
+        }
         let channel = try await bootstrap.bind(host: "127.0.0.1", port: 0).get()
         FileHandle.standardOutput.write(Data("\(channel.localAddress?.port ?? 0)\n".utf8))
         while !FileHandle.standardInput.availableData.isEmpty {}
@@ -39,8 +51,8 @@ enum BenchmarkServer {
     }
 }
 
-/// Responds to `/bytes/COUNT/NUMBER` with up to 10 MiB, to `/gibibyte` with 1 GiB, to `/json/NUMBER` with a list of
-/// users, and to everything else with 1 KiB.
+/// Responds to `/bytes/COUNT/NUMBER` with up to 10 MiB, to `/mebibytes/COUNT` with more, to `/json/NUMBER` with a
+/// list of users, and to everything else with 1 KiB.
 ///
 /// The response to `/slow/MILLISECONDS/NUMBER` comes later, and that to `/held/COUNT` when so many others are late. The
 /// bodies of requests are discarded.
@@ -79,7 +91,7 @@ final class Responder: ChannelInboundHandler {
             case "held": respond(context, whenLate: number)
             case "bytes": respond(context, with: Self.large.getSlice(at: 0, length: number) ?? Self.large)
             case "json": respond(context, with: Self.users)
-            case "gibibyte": respond(context, with: Self.mebibyte, times: 1_024)
+            case "mebibytes": respond(context, with: Self.mebibyte, times: number)
             default: respond(context, with: Self.small)
             }
         }

@@ -42,6 +42,14 @@ enum HTTP2 {
     static let isTrustedByURLSession = false
     #endif
 
+    /// The bytes of a stream and of a connection that the server accepts ahead.
+    private static let window = 1 << 20
+    /// The maximum size of a TCP segment, in bytes.
+    ///
+    /// A receive buffer of Linux starts with room for a single segment of loopback. When it is full, TCP waits up to
+    /// 200 ms before it sends more.
+    private static let segmentSize: SocketOptionValue = 16 << 10
+
     /// Serves requests over HTTP/2.
     static func serve() async throws -> Never {
         let identity = TestServer.TLS.loopback
@@ -55,14 +63,19 @@ enum HTTP2 {
         // libcurl resets most streams, and by default the server closes a connection after 200 resets in 30 seconds.
         var streams = NIOHTTP2Handler.StreamConfiguration()
         streams.streamResetFrameRateLimit.windowLength = .milliseconds(1)
-        try await BenchmarkServer.serve { [streams] channel in
+        // Otherwise an upload waits for the server after each 64 KiB.
+        streams.targetWindowSize = window
+        var connections = NIOHTTP2Handler.ConnectionConfiguration()
+        connections.targetWindowSize = window
+        connections.initialSettings.append(HTTP2Setting(parameter: .initialWindowSize, value: window))
+        try await BenchmarkServer.serve(segmentSize: segmentSize) { [streams, connections] channel in
             channel.eventLoop.makeCompletedFuture {
                 try channel.pipeline.syncOperations.addHandlers([
                     NIOSSLServerHandler(context: context),
                     NIOHTTP2Handler(
                         mode: .server,
                         eventLoop: channel.eventLoop,
-                        connectionConfiguration: NIOHTTP2Handler.ConnectionConfiguration(),
+                        connectionConfiguration: connections,
                         streamConfiguration: streams
                     ) { stream in
                         stream.eventLoop.makeCompletedFuture {
