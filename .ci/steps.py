@@ -74,7 +74,7 @@ STEPS = [
     Step("checks", "fuzz", "Fuzzed parsers", ["build"], (120, 100), is_optional=True),
     Step("checks", "apple-stubs", "Apple's code and tests, against stubs", ["build"], (500, 400),
          "bash .ci/checks/apple-stubs/check --tests", is_optional=True),
-    Step("checks", "release-app", "A new app, in release", ["build"], (500, 460), is_optional=True),
+    Step("checks", "release-app", "A new app and a program for each product, in release", ["build"], (560, 530), is_optional=True),
     Step("checks", "instructions", "Instructions of a call, against the recorded ones", ["release-app"], (90, 41), is_optional=True),
     Step("first", "tests", "All tests", ["build", "test-packages"], (700, 600)),
     Step("first", "thread-sanitizer", "Tests under the thread sanitizer", ["thread-sanitizer-build"], (400, 540),
