@@ -6,13 +6,13 @@ import HTTPTypes
 @testable import NetworkingCore
 @testable import NetworkingObservability
 @testable import NetworkingResilience
+@testable import NetworkingTraffic
 @testable import NetworkingTransfers
 
 #if Crypto
 import RawStructuredFieldValues
 
 @testable import NetworkingSigning
-@testable import NetworkingTraffic
 #endif
 
 extension FuzzTarget {
