@@ -68,6 +68,8 @@ public struct TransportCheck: Sendable, CustomStringConvertible {
         servedBy serve: @escaping Serve,
         on makeTransport: @escaping @Sendable (TestServer) -> AnyNetworkingComponent
     ) async throws {
+        // The trial might end before the wait for it begins.
+        try Task.checkCancellation()
         let end = Suspension<Void>()
         // Unstructured, because a transport that never returns must not block its caller.
         let trial = Task { end.resume(with: await attempt(servedBy: serve, on: makeTransport)) }
