@@ -51,7 +51,7 @@ final class GatedLines<Gate: RequestGate>: Sendable {
         on clock: NetworkClock
     ) -> Decision {
         let (id, priority) = (request.id, request.priority)
-        let (decision, alarm) = withLine(of: key, on: clock) { line, numbers, now -> (Decision, LineAlarm?) in
+        let ((decision, alarm), now) = withLine(of: key, on: clock) { line, numbers, now -> (Decision, LineAlarm?) in
             if line.queue.count == 0 || line.gate.overtakes(id), let ticket = line.gate.pass(id, at: now) {
                 return (.passed(ticket), nil)
             }
@@ -62,7 +62,7 @@ final class GatedLines<Gate: RequestGate>: Sendable {
             line.requests[place.number] = id
             return (.waits(place, wait), line.planAlarm(at: now))
         }
-        set(alarm, key, on: clock)
+        set(alarm, key, at: now, on: clock)
         return decision
     }
 
@@ -92,15 +92,18 @@ final class GatedLines<Gate: RequestGate>: Sendable {
 
     /// Returns the time until the next request of a key may pass; `nil` if another request has to end first.
     func wait(_ key: LineKey, on clock: NetworkClock) -> Duration? {
-        withLine(of: key, on: clock) { line, _, now in line.gate.wait(behind: line.queue.count, at: now) }
+        withLine(of: key, on: clock) { line, _, now in line.gate.wait(behind: line.queue.count, at: now) }.result
     }
 
     // MARK: The queue
 
-    private func set(_ alarm: LineAlarm?, _ key: LineKey, on clock: NetworkClock) {
+    /// Sets an alarm that was planned at a moment of a clock.
+    ///
+    /// The clock is not read again: other code sees the waiting request before its alarm is set, and may move a clock.
+    private func set(_ alarm: LineAlarm?, _ key: LineKey, at now: Duration, on clock: NetworkClock) {
         guard let alarm else { return }
         // The alarm keeps the lines alive until it rings, because requests wait for it.
-        _ = clock.alarm(at: clock.now + alarm.wait) { [self] in
+        _ = clock.alarm(at: now + alarm.wait) { [self] in
             serve(key, on: clock) { line, _ in
                 // Another alarm may have replaced this one.
                 if line.alarm == alarm.moment { line.alarm = nil }
@@ -114,7 +117,7 @@ final class GatedLines<Gate: RequestGate>: Sendable {
         on clock: NetworkClock,
         _ change: @Sendable (inout Line, _ now: Duration) -> Void
     ) {
-        let (due, alarm) = withLine(of: key, on: clock) { line, _, now -> ([WaitPlace], LineAlarm?) in
+        let ((due, alarm), now) = withLine(of: key, on: clock) { line, _, now -> ([WaitPlace], LineAlarm?) in
             change(&line, now)
             var due: [WaitPlace] = []
             while line.queue.count > 0, let first = line.queue.first(), let id = line.requests[first.number],
@@ -131,17 +134,19 @@ final class GatedLines<Gate: RequestGate>: Sendable {
             // The caller was cancelled just before.
             leave(place, key, on: clock)
         }
-        set(alarm, key, on: clock)
+        set(alarm, key, at: now, on: clock)
     }
 
     /// Runs a closure with the line of a key and the current moment of the line.
     ///
     /// A clock may be code of the app, so it is read outside of the lock.
+    ///
+    /// - Returns: The result, and the moment of the clock, which differs from that of the line.
     private func withLine<Result: Sendable>(
         of key: LineKey,
         on clock: NetworkClock,
         _ body: @Sendable (inout Line, inout WaitNumbers, _ now: Duration) -> Result
-    ) -> Result {
+    ) -> (result: Result, now: Duration) {
         var former: (clock: NetworkClock, now: Duration)?
         while true {
             let now = clock.now
@@ -154,7 +159,7 @@ final class GatedLines<Gate: RequestGate>: Sendable {
                     return (body(&line, &numbers, moment), nil)
                 }
             }
-            if let result { return result }
+            if let result { return (result, now) }
             if let other { former = (other, other.now) }
         }
     }

@@ -143,10 +143,12 @@ final class SharedRateLimiter: SharedLimit {
     private func set(_ plan: SharedRateCell.AlarmPlan, _ key: String, on clock: NetworkClock) {
         plan.replaced?.cancel()
         guard let moment = plan.moment else { return }
+        // Read before the wait is computed: an alarm may ring early, but not late after a clock has been moved.
+        let start = clock.now
         // The moments of the cell continue when another stack uses the limiter, so they are not those of the clock.
         let wait = state.withValue(on: clock) { _, now in max(.zero, moment - now) }
         // The alarm keeps the limiter alive until it rings, because requests wait for it.
-        let alarm = clock.alarm(at: clock.now + wait) { [self] in
+        let alarm = clock.alarm(at: start + wait) { [self] in
             update(key, on: clock) { cell, _ in cell.ring(moment) }
         }
         let isNeeded = state.withLatest { state, _ in
