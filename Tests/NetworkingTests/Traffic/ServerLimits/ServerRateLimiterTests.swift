@@ -46,6 +46,25 @@ struct ServerRateLimiterTests {
         #expect(transport.requests.count == 4)
     }
 
+    /// The clock moves to the end of the window between two of its reads while the request starts to wait.
+    @Test(arguments: 1...8)
+    func waitEndsIfTheClockMovesWhileItBegins(read: Int) async throws {
+        let clock = MovingClock()
+        let network = closing(for: 30).rateLimited(by: limiter).environment(\.clock, NetworkClock(clock))
+            .environment(\.random, RandomSource { 0 })
+        try await network.data(.lawful)
+        clock.move(by: .seconds(30), afterRead: read)
+        let isOver = Locked(false)
+        let call = Task {
+            _ = try await network.data(.lawful)
+            isOver.withLock { $0 = true }
+        }
+        defer { call.cancel() }
+        try await eventually("the call waits or ends") { limiter.waiting == 1 || isOver.withLock { $0 } }
+        clock.moveNow()
+        try await eventually("the call ends") { isOver.withLock { $0 } }
+    }
+
     @Test func spreadRequestsAreSentInTheOrderOfPriority() async throws {
         let responses = Locked([limited("\"d\";r=4;t=40", [.rateLimitPolicy: "\"d\";q=100;w=60"])])
         let transport = MockTransport { _ in responses.withLock { $0.popLast() } ?? .ok() }
@@ -462,5 +481,44 @@ extension HTTPFields {
         var fields = lhs
         for field in rhs { fields.append(field) }
         return fields
+    }
+}
+
+/// A manual clock that moves on after one of its reads.
+private final class MovingClock: Clock {
+    typealias Instant = ManualClock.Instant
+
+    private let base = ManualClock()
+    private let move = Locked<(step: Duration, reads: Int)?>(nil)
+
+    var minimumResolution: Duration {
+        base.minimumResolution
+    }
+
+    var now: Instant {
+        let now = base.now
+        let isLast = move.withLock { move in
+            move?.reads -= 1
+            return move?.reads == 0
+        }
+        if isLast { moveNow() }
+        return now
+    }
+
+    func sleep(until deadline: Instant, tolerance: Duration?) async throws {
+        try await base.sleep(until: deadline, tolerance: tolerance)
+    }
+
+    func move(by step: Duration, afterRead read: Int) {
+        move.withLock { $0 = (step, read) }
+    }
+
+    /// Moves at once, if that has not happened yet.
+    func moveNow() {
+        let step = move.withLock { move in
+            defer { move = nil }
+            return move?.step
+        }
+        if let step { base.advance(by: step) }
     }
 }
