@@ -33,6 +33,15 @@ def failures(lines):
     return sorted({found[1] for line in lines if (found := re.match(r"✘ Test ([A-Za-z0-9_]+)\(.* failed after", line))})
 
 
+def unended(lines):
+    """Returns the names of the tests that have started and not ended."""
+    names = {"started": set(), "ended": set()}
+    for line in lines:
+        if found := re.match(r"\S+ Test ([A-Za-z0-9_]+)\(.*? (started|passed|failed|skipped)\b", line):
+            names["started" if found[2] == "started" else "ended"].add(found[1])
+    return sorted(names["started"] - names["ended"])
+
+
 def passes_alone(lines, command, environment):
     """Returns whether the failed tests pass alone, and the lines of that run."""
     names = failures(lines)
@@ -51,6 +60,8 @@ def passes_alone(lines, command, environment):
 
 def print_failures(lines):
     """Prints the failed tests and their first issues, so that the end of the output shows what failed."""
+    if names := unended(lines):
+        print("\nStarted, and not ended:", ", ".join(names[:40]))
     print("\nFailed:")
     print("\n".join([line for line in lines if re.match(r"✘ (Test|Suite) .* failed after", line)][:40]))
     print("\nThe first issues:")

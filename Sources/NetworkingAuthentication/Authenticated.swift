@@ -202,7 +202,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
 
     func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal? {
         guard wants(request), scope.admits(request) else { return upstream.principal(for: request) }
-        return upstream.principal(for: claimed(request)).joined(by: request.notedUser(of: store) ?? store.principal)
+        return upstream.principal(for: claimed(request)).joined(by: store.user(of: request))
     }
 
     // MARK: Matching requests

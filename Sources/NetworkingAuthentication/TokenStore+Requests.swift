@@ -6,8 +6,14 @@ import Synchronization
 extension TokenStore {
     /// Notes the user that is signed in, for whom the work of a request begins.
     func noteUser(of request: inout HTTPRequestData) {
-        let (principal, signIn) = signedIn.current
-        request.noteUser(principal, signIn: signIn, of: self)
+        let current = signedIn.current
+        request.noteUser(current.user, signIn: current.signIn, of: self)
+    }
+
+    /// Returns the user to whom a request belongs, who is the one signed in now if there was none before.
+    func user(of request: HTTPRequestData) -> Principal {
+        let current = signedIn.current
+        return request.user(of: self, signedIn: current.user, signIn: current.signIn) ?? current.principal
     }
 
     /// Throws if credentials belong to another user than the one for whom the work of a request began.

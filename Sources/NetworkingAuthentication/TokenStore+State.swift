@@ -90,7 +90,7 @@ extension TokenStore {
             grant = credentials.map {
                 Grant($0, of: principal, generation: generation, signIn: signIn, isUnproven: !refreshes.isEmpty)
             }
-            signedIn.set(grant?.principal, signIn: signIn)
+            signedIn.set(SignedInUser.Current(principal: principal, user: grant?.principal, signIn: signIn))
         }
 
         /// Whether the result of a refresh is still wanted: no credentials were set or removed, and no other refresh
@@ -196,14 +196,27 @@ enum CredentialUsage {
 /// A copy of a part of ``TokenStore/State`` that depends on no type of credentials, because each access to the state
 /// takes 2,000 instructions for its types alone.
 final class SignedInUser: Sendable {
-    private let user = Mutex<(principal: Principal?, signIn: UInt64)>((nil, 0))
-
-    /// The user, and the number of the sign-in.
-    var current: (principal: Principal?, signIn: UInt64) {
-        user.withLock { $0 }
+    struct Current: Sendable {
+        /// The principal of the store, also if no user is signed in.
+        let principal: Principal
+        /// The user; `nil` if none is signed in.
+        let user: Principal?
+        /// The number of the sign-in.
+        let signIn: UInt64
     }
 
-    func set(_ principal: Principal?, signIn: UInt64) {
-        user.withLock { $0 = (principal, signIn) }
+    private let state: Mutex<Current>
+
+    /// Creates a store in which nobody is signed in.
+    init(_ principal: Principal) {
+        state = Mutex(Current(principal: principal, user: nil, signIn: 0))
+    }
+
+    var current: Current {
+        state.withLock { $0 }
+    }
+
+    func set(_ current: Current) {
+        state.withLock { $0 = current }
     }
 }

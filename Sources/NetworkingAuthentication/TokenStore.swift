@@ -24,7 +24,7 @@ import Synchronization
 ///
 /// Several stacks may share one store. Times are measured on the environment's clock.
 public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable {
-    let signedIn = SignedInUser()
+    let signedIn: SignedInUser
     let delegate: (any AuthenticationDelegate<Credentials>)?
     let leeway: Duration
     let timeout: Duration
@@ -68,7 +68,9 @@ public final class TokenStore<Credentials: AuthenticatingCredentials>: Sendable 
         self.timeout = timeout
         self.limit = limit
         self.storage = storage
-        state = Mutex(State(credentials: credentials, user: StoreUser(of: credentials), signedIn: signedIn))
+        let user = StoreUser(of: credentials)
+        signedIn = SignedInUser(user.principal)
+        state = Mutex(State(credentials: credentials, user: user, signedIn: signedIn))
     }
 
     // MARK: Credentials

@@ -24,7 +24,7 @@ extension HTTPRequestData {
     ///     }
     ///
     ///     func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal? {
-    ///         request.notedUser(of: tickets) ?? tickets.user
+    ///         request.user(of: tickets, signedIn: tickets.user)
     ///     }
     ///
     ///     func send(
@@ -41,8 +41,8 @@ extension HTTPRequestData {
     /// ```
     ///
     /// - Parameters:
-    ///   - principal: The user; `nil` if no user is signed in. The request then belongs to the first user that it is
-    ///     checked for.
+    ///   - principal: The user; `nil` if no user is signed in. The request then belongs to the first user for whom it
+    ///     is checked, or whom ``user(of:signedIn:signIn:)`` returns.
     ///   - signIn: The number of the sign-in, which a refresh keeps, for a store whose principals may change with a
     ///     refresh; otherwise `nil`.
     ///   - store: The object with the credentials, which several stacks may share.
@@ -51,13 +51,27 @@ extension HTTPRequestData {
         content.value.users.add(principal, signIn, of: store)
     }
 
-    /// Returns the user of a store for whom the work of the request began.
+    /// Returns the user of a store to whom the request belongs.
     ///
-    /// `principal(for:)` returns it, so that caches and limits use the same user from the start of a call to its end.
+    /// `principal(for:)` returns it, so that cookies, caches and limits use the same user from the start of a call to
+    /// its end. If no user was signed in at the start, the request belongs to the first user that this method returns,
+    /// and ``checkUser(_:signIn:of:)`` then refuses the credentials of any other.
     ///
-    /// - Parameter store: The object with the credentials.
-    /// - Returns: The user; `nil` if the request has not been resolved or no user was signed in.
-    public func notedUser(of store: any AnyObject & Sendable) -> Principal? {
+    /// - Parameters:
+    ///   - store: The object with the credentials.
+    ///   - principal: The user who is signed in; `nil` for none.
+    ///   - signIn: The number of the sign-in, as in ``noteUser(_:signIn:of:)``.
+    /// - Returns: The user; `principal` if the request has not been resolved.
+    public func user(
+        of store: any AnyObject & Sendable,
+        signedIn principal: Principal?,
+        signIn: UInt64? = nil
+    ) -> Principal? {
+        content.value.users.settle(principal, signIn, of: store)
+    }
+
+    /// Returns the user of a store who is known for the request, and settles none.
+    package func notedUser(of store: any AnyObject & Sendable) -> Principal? {
         content.value.users.principal(of: store)
     }
 
@@ -169,6 +183,13 @@ struct NotedUsers: Sendable {
 
     func signIn(of store: any AnyObject & Sendable) -> UInt64? {
         index(of: store).flatMap { notes[$0].principal == nil ? nil : notes[$0].signIn }
+    }
+
+    /// Returns the user of a store, which is the given one if none was known.
+    func settle(_ principal: Principal?, _ signIn: UInt64?, of store: any AnyObject & Sendable) -> Principal? {
+        guard let index = index(of: store) else { return principal }
+        guard let first = notes[index].first else { return notes[index].principal }
+        return if let principal { first.settle(principal, signIn).principal } else { first.principal }
     }
 
     /// Whether credentials of a user may be added.

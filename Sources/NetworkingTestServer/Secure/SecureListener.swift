@@ -54,8 +54,9 @@ struct SecureListener: Listening {
         var bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelOption(.allowRemoteHalfClosure, value: true)
-        // Closed connections block their port for some time unless this option is set. A free port is chosen without
-        // it, so that the port is unused.
+            .childChannelOption(.socketOption(.so_reuseaddr), value: 1)
+        // Closed connections block their port for some time unless both sides have this option. A free port is chosen
+        // without it, so that the port is unused. Its connections still get the option, for a restart.
         if port != 0 {
             bootstrap = bootstrap.serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
         }

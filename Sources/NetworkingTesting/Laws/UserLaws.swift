@@ -70,7 +70,7 @@ private struct AccountCredentials: NetworkingModifier {
     }
 
     func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal? {
-        request.notedUser(of: account) ?? account.user
+        request.user(of: account, signedIn: account.user)
     }
 
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {

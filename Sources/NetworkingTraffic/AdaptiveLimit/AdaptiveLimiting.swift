@@ -65,6 +65,7 @@ struct AdaptiveLimiting: LimitingModifier {
         let environment = NetworkEnvironment.current
         let clock = environment.clock
         let key = request.authorityKey?.text ?? ""
+        let start = clock.now
         let admission = limiter.admit(
             key,
             request.priority,
@@ -82,7 +83,7 @@ struct AdaptiveLimiting: LimitingModifier {
             throw tooMany(request, key)
         case .waits(let place, let displaced, let hold):
             displaced?.displace()
-            try await wait(for: request, at: place, key, hold, on: clock)
+            try await wait(for: request, at: place, key, hold, since: start, on: clock)
             permit = limiter.permit(key)
         }
         guard let sink = request.sink else {
@@ -185,11 +186,11 @@ struct AdaptiveLimiting: LimitingModifier {
         at place: WaitPlace,
         _ key: String,
         _ hold: Duration?,
+        since start: Duration,
         on clock: NetworkClock
     ) async throws {
         // The limit may have grown since requests began to wait, and it grows when the baseline has been measured.
         limiter.serve(key, on: clock)
-        let start = clock.now
         let alarm = hold.map { hold in clock.alarm(at: start + hold) { [limiter] in limiter.serve(key, on: clock) } }
         defer { alarm?.cancel() }
         request.emit(WaitEvent.waiting(.concurrencyLimit, maximumWait))

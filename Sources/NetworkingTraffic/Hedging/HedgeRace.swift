@@ -61,7 +61,7 @@ final class HedgeRace: Sendable {
             outer?.cancel()
             end()
         }
-        schedule(after: delay)
+        schedule(at: clock.now + delay)
         if policy.timeForLosers == nil {
             var next: Int? = 1
             while let number = next {
@@ -206,9 +206,9 @@ final class HedgeRace: Sendable {
     ///
     /// - Returns: The number of the attempt to make next; `nil` if none starts now.
     private func ended(_ number: Int, with result: Result<HTTPResponseData, any Error>) -> Int? {
-        let now = clock.nanoseconds
-        let start = state.withLock { $0[number].start }
-        var attempt = Attempt(number: number, result: result, elapsed: .nanoseconds(now - start))
+        let now = clock.now
+        let start = Duration.nanoseconds(state.withLock { $0[number].start })
+        var attempt = Attempt(number: number, result: result, elapsed: now - start)
         if case .failure(let error) = result {
             attempt.refusedResponse = request.response(of: error)
         }
@@ -217,7 +217,7 @@ final class HedgeRace: Sendable {
             allowance.giveBack(permit, at: clock.now)
             if let refusal { request.emit(HedgingEvent.refused(refusal)) }
         }
-        let (step, effects) = state.withLock { $0.end(attempt, verdict, at: now) }
+        let (step, effects) = state.withLock { $0.end(attempt, verdict, at: now.nanoseconds) }
         lose(effects)
         switch step {
         case .pending:
@@ -230,7 +230,7 @@ final class HedgeRace: Sendable {
             if let next = reserve() { return next }
             failIfNoneIsLeft()
         case .next(let wait):
-            schedule(after: wait)
+            schedule(at: now + wait)
         }
         return nil
     }
@@ -274,10 +274,14 @@ final class HedgeRace: Sendable {
 
     // MARK: Extra attempts
 
-    private func schedule(after wait: Duration) {
+    /// Sets the alarm of the next attempt.
+    ///
+    /// - Parameter moment: A moment computed from the time before the step that other code may see, because it may move
+    ///   a clock at once.
+    private func schedule(at moment: Duration) {
         guard let (alarmNumber, replaced) = state.withLock({ $0.planAlarm() }) else { return }
         replaced?.cancel()
-        let alarm = clock.alarm(at: clock.now + wait) { [self] in due(alarmNumber) }
+        let alarm = clock.alarm(at: moment) { [self] in due(alarmNumber) }
         if !state.withLock({ $0.keep(alarm, alarmNumber) }) {
             alarm.cancel()
         }
@@ -285,11 +289,12 @@ final class HedgeRace: Sendable {
 
     /// Makes an extra attempt that is due, and schedules the next one.
     private func due(_ alarmNumber: Int) {
+        let now = clock.now
         guard state.withLock({ $0.takeAlarm(alarmNumber) }) else { return }
         guard let number = reserve() else { return failIfNoneIsLeft() }
         start(number)
         if state.withLock({ $0.mayStart }) {
-            schedule(after: delay)
+            schedule(at: now + delay)
         }
     }
 

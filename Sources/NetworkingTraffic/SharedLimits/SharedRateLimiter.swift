@@ -184,6 +184,8 @@ final class SharedRateLimiter: SharedLimit {
             lead: settings.lead
         )
         let isOver = Flag()
+        // Before the store is called, which may see that a clock moves.
+        let deadline = clock.now + sharing.timeout
         // Detached, because the call belongs to all requests of the key.
         let call = OwnedTask.detached { [self] in
             let grant = await grant(for: demand, on: clock)
@@ -194,7 +196,7 @@ final class SharedRateLimiter: SharedLimit {
             // Permits that arrive late are used, too, because the store has counted them.
             end(fetch, with: grant.map { .granted($0) } ?? .failed, key, on: clock)
         }
-        let limit = clock.alarm(at: clock.now + sharing.timeout) { [self] in
+        let limit = clock.alarm(at: deadline) { [self] in
             guard !isOver.set() else { return }
             circuits.record(Self.failure, of: sharing.name, pass, on: clock)
             call.cancel()

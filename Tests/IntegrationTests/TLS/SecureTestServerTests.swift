@@ -155,6 +155,17 @@ extension Loopback {
             }
         }
 
+        /// The side that closes a connection first keeps its port for some time.
+        @Test func restartsAfterItClosedAConnectionFirst() async throws {
+            try await Self.withServer(.loopback) { server, network in
+                server.route("/") { _ in .ok }
+                server.enqueueConnections(.close)
+                _ = try? await network.data(.get("/"))
+                try await server.restart()
+                try await network.data(.get("/"))
+            }
+        }
+
         @Test(arguments: TestServer.TLS.ApplicationProtocol.allCases)
         func clientThatDisconnectsClosesItsConnection(version: TestServer.TLS.ApplicationProtocol) async throws {
             try await withTestServer(tls: .loopback(version)) { server in

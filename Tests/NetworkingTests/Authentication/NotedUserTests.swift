@@ -66,6 +66,27 @@ struct NotedUserTests {
         #expect(throws: NetworkingError.self) { try copy.checkUser(bob, of: store) }
     }
 
+    @Test func requestWithoutAUserBelongsToTheFirstThatIsReturned() throws {
+        #expect(request.user(of: store, signedIn: alice) == alice)
+        var request = request
+        request.noteUser(nil, of: store)
+        #expect(request.user(of: store, signedIn: nil) == nil)
+        let copy = request
+        #expect(request.user(of: store, signedIn: alice, signIn: 1) == alice)
+        #expect(copy.user(of: store, signedIn: bob, signIn: 2) == alice)
+        #expect(copy.user(of: store, signedIn: nil) == alice)
+        try copy.checkUser(alice, of: store)
+        try copy.checkUser(bob, signIn: 1, of: store)
+        #expect(throws: NetworkingError.self) { try copy.checkUser(bob, signIn: 2, of: store) }
+    }
+
+    @Test func userOfARequestIsTheOneThatItNotes() {
+        var request = request
+        request.noteUser(alice, of: store)
+        #expect(request.user(of: store, signedIn: bob) == alice)
+        #expect(request.user(of: store, signedIn: nil) == alice)
+    }
+
     @Test func errorAndResponseKeepNoUser() async throws {
         let tickets = Tickets()
         let network = MockTransport { _ in .ok() }.modified(Ticketed(tickets: tickets))
@@ -104,7 +125,7 @@ struct NotedUserTests {
         }
 
         func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal? {
-            request.notedUser(of: tickets) ?? tickets.user
+            request.user(of: tickets, signedIn: tickets.user)
         }
 
         func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData {
@@ -253,6 +274,40 @@ struct NotedUserTests {
     }
 
     // MARK: Cookies
+
+    /// The call begins while nobody is signed in.
+    @Test func cookiesAndCredentialsAreThoseOfOneUser() async throws {
+        let jar = CookieJar()
+        let store = TokenStore<Networking.Session>()
+        let users = ["alice", "bob"].map { Networking.Session(userID: $0, accessToken: $0) }
+        let transport = MockTransport { request in
+            let user = request.headerFields[.authorization]?.dropFirst("Bearer ".count) ?? ""
+            return .ok().headerFields([.setCookie: "session=\(user)"])
+        }
+        let authenticated = transport.authenticated(with: store, at: ["api.example.com"])
+        for user in users {
+            store.set(user)
+            try await authenticated.cookies(in: jar).data(request)
+        }
+        store.remove()
+        let network =
+            authenticated.modified(
+                Sending { request, upstream in
+                    store.set(users[1])
+                    return try await upstream.send(request)
+                }
+            )
+            .cookies(in: jar)
+            .modified(
+                Sending { request, upstream in
+                    store.set(users[0])
+                    return try await upstream.send(request)
+                }
+            )
+        let error = await #expect(throws: NetworkingError.self) { try await network.data(request) }
+        #expect(error?.isOfAnotherUser == true)
+        #expect(transport.requests.count == 2)
+    }
 
     @Test(arguments: ["removeAll()", "removeAll(of:)", "removeAll(at:)"], [false, true])
     func requestThatWaitsIsNotSentWithTheCookiesOfTheNextUser(removal: String, signsIn: Bool) async throws {

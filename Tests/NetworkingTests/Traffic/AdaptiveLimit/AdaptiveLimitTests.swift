@@ -440,6 +440,29 @@ struct AdaptiveLimitTests {
         for call in calls { _ = await call.result }
     }
 
+    @Test func waitEndsIfTheClockMovesWhileItBegins() async throws {
+        let clock = MovingClock()
+        let held = HeldResponse()
+        let network = MockTransport { _ in .held(by: held) }.adaptiveLimit(by: limiter, maximumWait: .seconds(1))
+            .environment(\.clock, NetworkClock(clock))
+        let calls = sends(1...6, over: network)
+        defer { for call in calls { call.cancel() } }
+        try await held.waitForRequests(6)
+        clock.move(by: .seconds(1)) { [limiter] in limiter.waiting == 1 }
+        let isRejected = Locked(false)
+        let call = Task {
+            do {
+                try await network.data(.lawful)
+            } catch let error as NetworkingError where error.kind == .rejected {
+                isRejected.withLock { $0 = true }
+            }
+        }
+        defer { call.cancel() }
+        try await eventually("the call waits or ends") { limiter.waiting == 1 || isRejected.withLock { $0 } }
+        clock.moveNow()
+        try await eventually("the wait ends") { isRejected.withLock { $0 } }
+    }
+
     @Test(arguments: [MockResponse.status(503), .status(429), .failure(.timeout), .failure(.connectionLost)])
     func dropsOfTheServerLowerTheLimit(response: MockResponse) async {
         let network = network(MockTransport { _ in response })

@@ -101,6 +101,26 @@ struct HedgedTests {
         try await eventually("the hedge is cancelled") { server.cancelled == [2] }
     }
 
+    @Test func nextAttemptIsMadeIfTheClockMovesWhileOneStarts() async throws {
+        let clock = MovingClock()
+        let server = PacedServer { .init(head: $0 <= 4 ? .zero : .seconds(10)) }
+        var policy = eager
+        policy.maximumHedges = 2
+        let network = server.hedged(policy, budget: .unlimited).observed(by: events)
+            .environment(\.clock, NetworkClock(clock))
+        // Each of them allows one more hedge.
+        for _ in 1...4 { try await network.data(.lawful) }
+        let call = start(network)
+        defer { call.cancel() }
+        try await sent(5, by: server)
+        clock.move(by: .milliseconds(100)) { false }
+        clock.moveNow()
+        clock.move(by: .milliseconds(100)) { [events] in events.names.contains("hedging") }
+        try await eventually("a hedge is sent") { server.count >= 6 }
+        clock.moveNow()
+        try await sent(7, by: server)
+    }
+
     @Test func headDecidesAndNotTheBody() async throws {
         let server = PacedServer([
             .init(head: .milliseconds(90), body: .seconds(5)), .init(head: .milliseconds(1)),

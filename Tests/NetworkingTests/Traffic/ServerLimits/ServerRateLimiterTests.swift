@@ -46,14 +46,20 @@ struct ServerRateLimiterTests {
         #expect(transport.requests.count == 4)
     }
 
-    /// The clock moves to the end of the window between two of its reads while the request starts to wait.
-    @Test(arguments: 1...8)
+    /// The clock moves to the end of the window before one of its reads while the request starts to wait.
+    @Test(arguments: 2...9)
     func waitEndsIfTheClockMovesWhileItBegins(read: Int) async throws {
         let clock = MovingClock()
         let network = closing(for: 30).rateLimited(by: limiter).environment(\.clock, NetworkClock(clock))
             .environment(\.random, RandomSource { 0 })
         try await network.data(.lawful)
-        clock.move(by: .seconds(30), afterRead: read)
+        let reads = Locked(0)
+        clock.move(by: .seconds(30)) {
+            reads.withLock { reads in
+                reads += 1
+                return reads == read
+            }
+        }
         let isOver = Locked(false)
         let call = Task {
             _ = try await network.data(.lawful)
@@ -481,44 +487,5 @@ extension HTTPFields {
         var fields = lhs
         for field in rhs { fields.append(field) }
         return fields
-    }
-}
-
-/// A manual clock that moves on after one of its reads.
-private final class MovingClock: Clock {
-    typealias Instant = ManualClock.Instant
-
-    private let base = ManualClock()
-    private let move = Locked<(step: Duration, reads: Int)?>(nil)
-
-    var minimumResolution: Duration {
-        base.minimumResolution
-    }
-
-    var now: Instant {
-        let now = base.now
-        let isLast = move.withLock { move in
-            move?.reads -= 1
-            return move?.reads == 0
-        }
-        if isLast { moveNow() }
-        return now
-    }
-
-    func sleep(until deadline: Instant, tolerance: Duration?) async throws {
-        try await base.sleep(until: deadline, tolerance: tolerance)
-    }
-
-    func move(by step: Duration, afterRead read: Int) {
-        move.withLock { $0 = (step, read) }
-    }
-
-    /// Moves at once, if that has not happened yet.
-    func moveNow() {
-        let step = move.withLock { move in
-            defer { move = nil }
-            return move?.step
-        }
-        if let step { base.advance(by: step) }
     }
 }
