@@ -159,7 +159,7 @@ extension Loopback {
         @Test func restartsAfterItClosedAConnectionFirst() async throws {
             try await Self.withServer(.loopback) { server, network in
                 server.route("/") { _ in .ok }
-                server.enqueueConnections(.close)
+                server.enqueueConnections(.halfClose)
                 _ = try? await network.data(.get("/"))
                 try await server.restart()
                 try await network.data(.get("/"))
