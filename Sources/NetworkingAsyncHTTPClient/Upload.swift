@@ -11,14 +11,6 @@ final class Upload: AsyncSequence, Sendable {
     typealias Element = ByteBuffer
     typealias Failure = any Error
 
-    /// The number of bytes that are passed on before the event loops are given time to process them.
-    ///
-    /// A stride counts as sent at once, so a slow connection gets short ones; otherwise an idle limit might end it. On
-    /// a fast one, pauses for the event loops cost a large part of the rate.
-    private static let strides = (shortest: 64 << 10, longest: 512 << 10)
-    /// The maximum time that a stride takes on a connection that gets longer ones.
-    private static let shortTime = Duration.milliseconds(20)
-
     private let chunks = Handoff<ByteBuffer>()
     private let connected = Suspension<Void>()
     /// Ends when AsyncHTTPClient reads no more.
@@ -55,8 +47,8 @@ final class Upload: AsyncSequence, Sendable {
                     // and no limit would detect a stall.
                     var rest = chunk[...]
                     while !rest.isEmpty {
-                        try await chunks.give(ByteBuffer(bytes: rest.prefix(Self.strides.shortest)))
-                        rest = rest.dropFirst(Self.strides.shortest)
+                        try await chunks.give(ByteBuffer(bytes: rest.prefix(UploadStride.shortest)))
+                        rest = rest.dropFirst(UploadStride.shortest)
                     }
                 }
                 chunks.finish()
@@ -119,10 +111,8 @@ final class Upload: AsyncSequence, Sendable {
     /// One pass over the body; when the iterator is released, the body is no longer sent.
     final class Iterator: AsyncIteratorProtocol {
         private let upload: Upload
-        private var stride = 0
-        private var longestStride = Upload.strides.shortest
         // Not the clock of the stack: this is the rate of a real connection.
-        private var start = ContinuousClock.now
+        private var stride = UploadStride(at: .now)
 
         init(upload: Upload) {
             self.upload = upload
@@ -137,13 +127,9 @@ final class Upload: AsyncSequence, Sendable {
             if upload.connected.resume(with: .success(())) {
                 upload.progress.connect()
             }
-            if stride >= longestStride {
+            if stride.isComplete {
                 try await upload.letEventLoopsCatchUp()
-                let now = ContinuousClock.now
-                longestStride =
-                    now - start < Upload.shortTime
-                    ? Swift.min(2 * longestStride, Upload.strides.longest) : Upload.strides.shortest
-                (stride, start) = (0, now)
+                stride.begin(at: .now)
             }
             guard let chunk = try await upload.chunks.take() else {
                 upload.taken.resume()
@@ -154,7 +140,7 @@ final class Upload: AsyncSequence, Sendable {
                 try await upload.over.value(until: nil)
                 throw CancellationError()
             }
-            stride += chunk.readableBytes
+            stride.add(chunk.readableBytes)
             upload.progress.send(chunk.readableBytes)
             return chunk
         }

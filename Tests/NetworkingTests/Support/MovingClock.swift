@@ -15,6 +15,11 @@ final class MovingClock: Clock {
         base.minimumResolution
     }
 
+    /// The number of waits and alarms.
+    var sleepers: Int {
+        base.sleepers
+    }
+
     var now: Instant {
         if move.withLock({ $0?.isDue }).map({ $0() }) == true { moveNow() }
         return base.now

@@ -67,6 +67,35 @@ struct SharedRateLimitedTests {
         }
     }
 
+    /// The clock moves beyond the interval before one of its reads after the store has decided.
+    ///
+    /// The wait begins with the second of them; the first is that of the circuit breaker.
+    @Test(arguments: 3...7)
+    func waitEndsIfTheClockMovesWhileItBegins(read: Int) async throws {
+        let clock = MovingClock()
+        let limiter = limiter()
+        let network = network(limiter).environment(\.clock, NetworkClock(clock))
+        try await network.data(.lawful)
+        let reads = Locked(0)
+        clock.move(by: .seconds(1)) { [store] in
+            guard store.permits > 1 else { return false }
+            return reads.withLock { reads in
+                reads += 1
+                return reads == read
+            }
+        }
+        let isOver = Locked(false)
+        let call = Task {
+            _ = try await network.data(.lawful)
+            isOver.withLock { $0 = true }
+        }
+        defer { call.cancel() }
+        try await eventually("the store has decided") { store.permits > 1 }
+        try await eventually("the call has an alarm or has ended") { clock.sleepers > 0 || isOver.withLock { $0 } }
+        clock.moveNow()
+        try await eventually("the call ends") { isOver.withLock { $0 } }
+    }
+
     @Test func requestsWithoutPermitAreRefusedAfterTheDecision() async throws {
         try await simulated { clock in
             store.behavior = .takes(.milliseconds(1))
