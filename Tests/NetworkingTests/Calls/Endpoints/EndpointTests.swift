@@ -45,6 +45,22 @@ private struct SnakeCaseUser: Endpoint {
     var decoder: (any BodyDecoder)? { JSONDecoder.json(keys: .convertFromSnakeCase) }
 }
 
+/// Notes the address of the bytes.
+private struct AddressDecoder: BodyDecoder {
+    let address = Locked<UInt?>(nil)
+
+    func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value {
+        address.withLock { $0 = data.address }
+        return try JSONDecoder().decode(type, from: data)
+    }
+}
+
+extension Data {
+    fileprivate var address: UInt {
+        withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }
+    }
+}
+
 private struct NamedUser: Endpoint {
     typealias Response = String
 
@@ -197,6 +213,16 @@ struct EndpointTests {
         let decoding = network.decoder(.json(keys: .convertFromSnakeCase))
         #expect(try await decoding.request(GetUser(id: "7")) == ada)
         #expect(try await decoding.request(Shop.user(7), as: User.self) == ada)
+    }
+
+    @Test func bodyReachesTheDecoderWithoutACopy() async throws {
+        let user = User(userName: String(repeating: "e", count: 100_000))
+        let body = try JSONEncoder().encode(user)
+        let decoder = AddressDecoder()
+        let network = MockTransport { _ in .ok(body) }.deduplicated().cached().retry().logged().decoder(decoder)
+            .server(authority: "api.example.com")
+        #expect(try await network.request(.user(id: 42)) == user)
+        #expect(decoder.address.withLock { $0 } == body.address)
     }
 
     @Test func enumerationDecodesToTheTypeOfTheCall() async throws {
