@@ -37,7 +37,7 @@ def unended(lines):
     """Returns the names of the tests that have started and not ended."""
     names = {"started": set(), "ended": set()}
     for line in lines:
-        if found := re.match(r"\S+ Test ([A-Za-z0-9_]+)\(.*? (started|passed|failed|skipped)\b", line):
+        if found := re.search(r"\S+ Test ([A-Za-z0-9_]+)\(.*? (started|passed|failed|skipped)\b", line):
             names["started" if found[2] == "started" else "ended"].add(found[1])
     return sorted(names["started"] - names["ended"])
 
@@ -58,10 +58,12 @@ def passes_alone(lines, command, environment):
     return True, again
 
 
-def print_failures(lines):
+def print_failures(lines, again):
     """Prints the failed tests and their first issues, so that the end of the output shows what failed."""
-    if names := unended(lines):
+    if not any("Test run with" in line for line in lines) and (names := unended(lines)):
         print("\nStarted, and not ended:", ", ".join(names[:40]))
+    if names := failures(again):
+        print("\nFailed again, alone:", ", ".join(names))
     print("\nFailed:")
     print("\n".join([line for line in lines if re.match(r"✘ (Test|Suite) .* failed after", line)][:40]))
     print("\nThe first issues:")
@@ -74,7 +76,7 @@ def judge(command, alone, environment=None, forbidden=None):
     if not succeeds:
         succeeds, again = passes_alone(lines, alone, environment)
         if not succeeds:
-            print_failures(lines)
+            print_failures(lines, again)
             sys.exit("error: the tests do not pass")
         lines += again
     if not any(re.match(r". Test run with [1-9]", line) for line in lines):

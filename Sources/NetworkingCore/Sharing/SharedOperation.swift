@@ -77,9 +77,12 @@ package class SharedOperation<Success: Sendable>: @unchecked Sendable {
                 begin(work)
             }
         }
-        let isAbandoned = state.withLock { state in
+        let (isAbandoned, raised) = state.withLock { state in
             state.task = state.result == nil ? task : nil
-            return state.isAbandoned
+            return (state.isAbandoned, state.raised)
+        }
+        if let raised {
+            task.escalatePriority(to: raised)
         }
         if isAbandoned {
             task.cancel()
@@ -202,11 +205,17 @@ package class SharedOperation<Success: Sendable>: @unchecked Sendable {
     }
 
     private final func raisePriority(to priority: TaskPriority) {
-        state.withLock { $0.task }?.escalatePriority(to: priority)
+        let task = state.withLock { state in
+            if state.task == nil { state.raised = max(state.raised ?? priority, priority) }
+            return state.task
+        }
+        task?.escalatePriority(to: priority)
     }
 
     private struct State {
         var task: OwnedTask<Void>?
+        /// The highest priority of the callers that waited before there was a task.
+        var raised: TaskPriority?
         var waiters = Waiters()
         /// The creator has not started to wait.
         var hasCreator = true
