@@ -528,14 +528,15 @@ struct DeduplicatedTests {
 
     @Test func exchangeHasTheHighestPriorityOfItsCallers() async throws {
         // A caller is counted before it raises the priority.
-        let network = transport.modified(
-            Sending { request, upstream in
-                let response = try await upstream.send(request)
-                try await eventually("the priority is raised") { Task.currentPriority >= .high }
-                return response
-            }
-        )
-        .deduplicated(sharing: inFlightRequests)
+        let network =
+            transport.modified(
+                Sending { request, upstream in
+                    let response = try await upstream.send(request)
+                    try await eventually("the priority is raised") { Task.currentPriority >= .high }
+                    return response
+                }
+            )
+            .deduplicated(sharing: inFlightRequests)
         let before = inFlightRequests.waiting
         let low = Task(priority: .background) { try await network.data(.lawful) }
         try await eventually("inFlightRequests.waiting != before") { inFlightRequests.waiting != before }
