@@ -56,6 +56,7 @@ struct RestartTests {
     @Test func stopDuringARestartStopsTheServer() async throws {
         try await withBusyServer { server, cancelled, end in
             async let restarted: Void = server.restart()
+            defer { end.open() }
             // The restart has started to stop the server.
             try await cancelled.wait()
             let started = Gate()
@@ -78,6 +79,7 @@ struct RestartTests {
     @Test func cancelledCallerDoesNotInterruptARestart() async throws {
         try await withBusyServer { server, cancelled, end in
             let restarting = Task { try await server.restart() }
+            defer { end.open() }
             try await cancelled.wait()
             restarting.cancel()
             end.open()

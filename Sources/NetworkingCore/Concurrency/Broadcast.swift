@@ -29,7 +29,7 @@ package final class Broadcast<Element: Sendable>: Sendable {
 
     /// The number of readers.
     package var readers: Int {
-        state.withLock { $0.readers.count }
+        state.withLock { state in state.readers.count { !$0.hasEnded.isSet } }
     }
 
     /// Passes an element to all readers.
@@ -38,25 +38,28 @@ package final class Broadcast<Element: Sendable>: Sendable {
     ///   - element: The element.
     ///   - condition: Returns whether to publish it after ``latest``. It runs under the lock.
     package func publish(_ element: Element, if condition: (_ latest: Element?) -> Bool = { _ in true }) {
-        state.withLock { state in
-            guard !state.isOver, condition(state.latest) else { return }
+        let ended = state.withLock { state -> [Reader] in
+            guard !state.isOver, condition(state.latest) else { return [] }
             if repeatsLatest { state.latest = element }
-            // Under the lock, which keeps the elements in order. Yielding only adds the element to a buffer.
-            for (_, reader) in state.readers.sorted(by: { $0.key < $1.key }) {
-                reader.yield(element)
+            // Under the lock, which keeps the elements in order.
+            for reader in state.readers {
+                reader.continuation.yield(element)
             }
+            return state.removeEnded()
         }
+        // Not under the lock, because a stream may own objects of the app.
+        withExtendedLifetime(ended) {}
     }
 
     /// Ends the streams of all readers, and those of later readers after the latest element.
     package func finish() {
         let readers = state.withLock { state in
             state.isOver = true
-            defer { state.readers = [:] }
+            defer { state.readers = [] }
             return state.readers
         }
-        for (_, reader) in readers.sorted(by: { $0.key < $1.key }) {
-            reader.finish()
+        for reader in readers {
+            reader.continuation.finish()
         }
     }
 
@@ -66,30 +69,48 @@ package final class Broadcast<Element: Sendable>: Sendable {
     /// - Returns: The stream, for one reader.
     package func elements(retaining owner: (any AnyObject & Sendable)? = nil) -> AsyncStream<Element> {
         AsyncStream(bufferingPolicy: buffering) { continuation in
-            let isOver = state.withLock { state in
+            let reader = Reader(continuation: continuation)
+            // It takes no lock: the cancellation of a task runs it while it holds the task, for which an element that is
+            // yielded under the lock waits.
+            continuation.onTermination = { [hasEnded = reader.hasEnded] _ in
+                hasEnded.set()
+                withExtendedLifetime(owner) {}
+            }
+            let (isOver, ended) = state.withLock { state in
                 if let latest = state.latest {
                     continuation.yield(latest)
                 }
-                guard !state.isOver else { return true }
-                state.lastReader += 1
-                let reader = state.lastReader
-                state.readers[reader] = continuation
-                continuation.onTermination = { [weak self] _ in
-                    _ = self?.state.withLock { $0.readers.removeValue(forKey: reader) }
-                    withExtendedLifetime(owner) {}
-                }
-                return false
+                guard !state.isOver else { return (true, [Reader]()) }
+                defer { state.readers.append(reader) }
+                return (false, state.removeEnded())
             }
+            withExtendedLifetime(ended) {}
             if isOver {
                 continuation.finish()
             }
         }
     }
 
+    private struct Reader: Sendable {
+        let continuation: AsyncStream<Element>.Continuation
+        let hasEnded = Flag()
+    }
+
     private struct State {
         var latest: Element?
         var isOver = false
-        var readers: [Int: AsyncStream<Element>.Continuation] = [:]
-        var lastReader = 0
+        /// The readers in the order of their arrival; those that have ended are removed at the next change.
+        var readers: [Reader] = []
+
+        /// Removes the readers that have ended, and returns them.
+        mutating func removeEnded() -> [Reader] {
+            var ended: [Reader] = []
+            readers.removeAll { reader in
+                guard reader.hasEnded.isSet else { return false }
+                ended.append(reader)
+                return true
+            }
+            return ended
+        }
     }
 }

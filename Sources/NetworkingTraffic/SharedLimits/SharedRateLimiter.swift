@@ -241,13 +241,3 @@ final class SharedRateLimiter: SharedLimit {
         if let step { perform(step, key, on: clock) }
     }
 }
-
-/// A flag that is set once.
-private final class Flag: Sendable {
-    private let isSet = Atomic(false)
-
-    /// Sets the flag, and returns whether it was set before.
-    func set() -> Bool {
-        isSet.exchange(true, ordering: .acquiringAndReleasing)
-    }
-}

@@ -1,3 +1,4 @@
+import Foundation
 import NetworkingTesting
 import Synchronization
 import TestSupport
@@ -56,6 +57,36 @@ struct BroadcastTests {
             broadcast.finish()
         }
         #expect(broadcast.readers == 0)
+    }
+
+    /// The cancellation of a task holds the task while it runs its handlers, and an element that is published waits for
+    /// the task of a reader.
+    @Test func readerIsCancelledWhileAnElementIsPublished() async throws {
+        for _ in 1...50 {
+            let broadcast = Broadcast<Int>()
+            let received = Locked(0)
+            let reading = Task {
+                for await _ in broadcast.elements() { received.withLock { $0 += 1 } }
+            }
+            try await eventually("the reader reads") { broadcast.readers == 1 }
+            broadcast.publish(1)
+            try await eventually("it has received an element") { received.withLock { $0 } == 1 }
+            let isPublished = Locked(false)
+            let isPublishing = Locked(false)
+            Thread.detachNewThread {
+                broadcast.publish(2) { _ in
+                    isPublishing.withLock { $0 = true }
+                    while !reading.isCancelled {}
+                    return true
+                }
+                isPublished.withLock { $0 = true }
+            }
+            try await eventually("the element is being published") { isPublishing.withLock { $0 } }
+            Thread.detachNewThread { reading.cancel() }
+            try await eventually("it is published") { isPublished.withLock { $0 } }
+            await reading.value
+            #expect(broadcast.readers == 0)
+        }
     }
 
     @Test func laterReaderReceivesOnlyLaterElements() async {
