@@ -80,9 +80,10 @@ public final class SessionLock: Sendable {
 
         /// Renews the lease until the task is cancelled or another holder has the lock.
         func keep(_ renew: @Sendable () async throws -> Bool) async throws {
+            var start = clock.now
             while true {
-                try await clock.sleep(for: duration / 3)
-                let start = clock.now
+                try await clock.sleep(until: start + duration / 3)
+                start = clock.now
                 // The storage may be reachable again at the next attempt.
                 guard let isKept = try? await renew() else { continue }
                 end.withLock { $0 = isKept ? start + duration : nil }

@@ -106,12 +106,16 @@ final class CacheWrites: Sendable {
         }
         // A shared operation without waiters does not inherit the deadline of a caller.
         let operation = SharedOperation<Void>(outlivesWaiters: true)
+        // Before the store is called, because other code may move a clock as soon as it sees the call.
+        let start = NetworkEnvironment.current.clock.now
         operation.start { [self] in
             _ = try? await place.previous?.outcome.value()
             end(place, await work())
         }
         let patience = state.withLock { $0.overdue.isEmpty } ? Self.patience : .zero
-        guard case .success(let refusal) = await result(of: place.change, atMost: patience) else { return nil }
+        guard case .success(let refusal) = await result(of: place.change, atMost: patience, since: start) else {
+            return nil
+        }
         return refusal
     }
 
@@ -136,7 +140,8 @@ final class CacheWrites: Sendable {
     /// Otherwise the entries in the store are older than responses that were already returned, and must not be used.
     func settle(_ url: String) async -> Bool {
         guard let change = state.withLock({ $0.last.isEmpty ? nil : $0.last[url] }) else { return true }
-        guard case .success = await result(of: change, atMost: Self.readPatience) else { return false }
+        let now = NetworkEnvironment.current.clock.now
+        guard case .success = await result(of: change, atMost: Self.readPatience, since: now) else { return false }
         return true
     }
 
@@ -160,12 +165,16 @@ final class CacheWrites: Sendable {
     /// Waits for the result of a change.
     ///
     /// - Returns: The result, or a failure if the change takes too long or the caller is cancelled.
-    private func result(of change: Change, atMost patience: Duration) async -> Result<CacheBypass?, any Error> {
+    private func result(
+        of change: Change,
+        atMost patience: Duration,
+        since start: Duration
+    ) async -> Result<CacheBypass?, any Error> {
         let wait = Suspension<CacheBypass?>()
         if let result = change.outcome.add({ wait.resume(with: $0) }) { return result }
         guard patience > .zero else { return .failure(CancellationError()) }
         let clock = NetworkEnvironment.current.clock
-        let deadline = WaitDeadline<CacheBypass?>(clock.now + patience, on: clock, with: .failure(Overdue()))
+        let deadline = WaitDeadline<CacheBypass?>(start + patience, on: clock, with: .failure(Overdue()))
         do {
             return .success(try await wait.value(until: nil, or: deadline))
         } catch {

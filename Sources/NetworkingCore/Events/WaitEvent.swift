@@ -103,7 +103,9 @@ extension HTTPRequestData {
         for duration: Duration,
         on clock: NetworkClock = NetworkEnvironment.current.clock
     ) async throws {
-        try await waiting(wait, upTo: duration, on: clock) { try await clock.sleep(for: duration) }
+        // Read before the wait is reported, because a listener may move a clock.
+        let end = clock.now + duration
+        try await waiting(wait, upTo: duration, on: clock) { try await clock.sleep(until: end) }
     }
 
     /// Waits for an operation, and reports the start and the end of the wait to the listeners.
@@ -132,8 +134,8 @@ extension HTTPRequestData {
     ) async rethrows -> Value {
         guard hasListeners else { return try await operation() }
         let clock = clock()
-        emit(WaitEvent.waiting(wait, limit))
         let start = clock.now
+        emit(WaitEvent.waiting(wait, limit))
         // Also after an error, so that a listener that counts the waiting requests does not count this one any longer.
         defer { emit(WaitEvent.waited(wait, clock.now - start)) }
         return try await operation()

@@ -33,11 +33,12 @@ package enum StoreWait {
         try Task.checkCancellation()
         try limit?.check()
         let shared = SharedOperation<Value>(outlivesWaiters: true)
-        shared.start(operation)
         let clock = NetworkEnvironment.current.clock
+        // Before the store is called, because other code may move a clock as soon as it sees the call.
         let deadline = patience.map { patience in
             WaitDeadline<Value>(clock.now + patience, on: clock, with: .failure(Timeout(patience: patience)))
         }
+        shared.start(operation)
         do {
             return try await shared.valueForCreator(until: limit, or: deadline)
         } catch let error as Timeout {

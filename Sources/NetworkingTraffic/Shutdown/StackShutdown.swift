@@ -96,27 +96,30 @@ public final class StackShutdown: Sendable {
     @discardableResult
     public func drain() async throws -> Report {
         let wait = Suspension<Report>()
+        // Each time begins before other code can see its reason, because that code may move a clock.
+        let start = NetworkEnvironment.current.clock.now
         switch state.withLock({ $0.join(wait) }) {
         case .over(let report): return report
         case .joined: break
         // The shutdown belongs to no caller, because it has to close the transports even if all callers are cancelled.
-        case .started: _ = OwnedTask.immediate { [self] in await finish() }
+        case .started: _ = OwnedTask.immediate { [self] in await finish(since: start) }
         }
         return try await wait.value(until: nil) { [self] in
             state.withLock { $0.leave(wait) }?.resume()
         }
     }
 
-    private func finish() async {
+    private func finish(since start: Duration) async {
         let clock = NetworkEnvironment.current.clock
         if let idle = state.withLock({ $0.waitUntilIdle(unlessHurried: true) }) {
-            await idle.value(upTo: limit, on: clock)
+            await idle.value(until: start + limit.bounded, on: clock)
         }
+        let end = clock.now + Self.grace
         for task in state.withLock({ $0.cancelRest() }) {
             task.cancel()
         }
         if let idle = state.withLock({ $0.waitUntilIdle(unlessHurried: false) }) {
-            await idle.value(upTo: Self.grace, on: clock)
+            await idle.value(until: end, on: clock)
         }
         var failures: [any Error] = []
         for transport in state.withLock({ $0.transports.compactMap(\.transport) }) {
@@ -135,6 +138,7 @@ public final class StackShutdown: Sendable {
         of operation: @escaping @Sendable () async throws -> Void
     ) async -> [any Error] {
         let end = Suspension<Void>()
+        let deadline = WaitDeadline<Void>(clock.now + Self.grace, on: clock, with: .failure(NotClosed()))
         // A separate task, because code of others may not end when it is cancelled.
         let task = OwnedTask<Void>
             .immediate {
@@ -146,7 +150,6 @@ public final class StackShutdown: Sendable {
                 }
             }
         do {
-            let deadline = WaitDeadline<Void>(clock.now + Self.grace, on: clock, with: .failure(NotClosed()))
             try await end.value(until: nil, or: deadline)
             return []
         } catch {
@@ -298,8 +301,8 @@ extension StackShutdown {
 }
 
 extension Suspension where Value == Void {
-    /// Waits until it is resumed, or for a limited time.
-    fileprivate func value(upTo limit: Duration, on clock: NetworkClock) async {
-        try? await value(until: nil, or: WaitDeadline(clock.now + limit.bounded, on: clock, with: .success(())))
+    /// Waits until it is resumed, or until a moment of a clock.
+    fileprivate func value(until end: Duration, on clock: NetworkClock) async {
+        try? await value(until: nil, or: WaitDeadline(end, on: clock, with: .success(())))
     }
 }
