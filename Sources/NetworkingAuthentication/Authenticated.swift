@@ -342,7 +342,8 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
         if let scheme = Credentials.scheme {
             bare.offer(scheme)
         }
-        if let user = request.notedUser(of: store) {
+        let user = store.user(of: request)
+        if request.notedUser(of: store) != nil {
             // It has no credentials yet, but a server may set cookies of the user before it asks for them.
             bare.recordCredentials(of: user, since: bare)
         }
@@ -350,7 +351,7 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
         guard let refusal = refusal(in: result, of: bare), bare.isAsked(for: Credentials.scheme, by: refusal),
             request.canBeSentAgain(sinkUse)
         else {
-            return try result.get()
+            return try result.belonging(to: user).get()
         }
         try request.checkCancellation()
         request.sink?.prepare(&request)

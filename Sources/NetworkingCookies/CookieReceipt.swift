@@ -42,13 +42,19 @@ final class CookieReceipt: Sendable {
     }
 
     /// Stores the cookies of a response, unless they were stored when its head arrived.
-    func receive(_ response: HTTPResponseData) {
+    ///
+    /// - Parameters:
+    ///   - response: The response.
+    ///   - user: Returns the principal that the request was sent for, if the response has credentials and names none.
+    func receive(_ response: HTTPResponseData, user: () -> Principal?) {
         guard response.headerFields.contains(.setCookie) else { return }
         let fields = response.headerFields[values: .setCookie]
         guard early.withLock({ $0 != fields }) else { return }
         // The response is from another URL if a component further in has followed a redirect.
         let source = response.sentRequest.authority == nil ? request : response.sentRequest
-        guard let user = response.principal?.withoutCookies, user != owner.principal else {
+        let isUnnamed = response.principal == nil && response.hasCredentials(notIn: request)
+        let principal = isUnnamed ? user() : response.principal?.withoutCookies
+        guard let user = principal, user != owner.principal else {
             return store(fields, from: source, for: owner)
         }
         guard !hadCookies else {

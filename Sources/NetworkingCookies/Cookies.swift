@@ -103,10 +103,9 @@ struct Cookies: UpstreamLimited, CustomStringConvertible {
             }
         }
         let receipt = CookieReceipt(jar, of: owner, for: request, hadCookies: cookies != nil, since: removalCount)
+        let user = { @Sendable [request] in upstream.principal(for: request)?.withoutCookies }
         let cookieSink = request.sink.map { sink in
-            CookieSink(sink: sink) { [request] head in
-                receipt.receive(head) { upstream.principal(for: request)?.withoutCookies }
-            }
+            CookieSink(sink: sink) { receipt.receive($0, user: user) }
         }
         if let cookieSink {
             request.sink = cookieSink
@@ -114,14 +113,14 @@ struct Cookies: UpstreamLimited, CustomStringConvertible {
         defer { cookieSink?.end() }
         switch try await upstream.outcome(of: request) {
         case .success(var response):
-            receipt.receive(response)
+            receipt.receive(response, user: user)
             if let cookies {
                 response.principal = response.principal.joined(by: cookies.principal)
             }
             return response
         case .failure(var error as NetworkingError):
             if let response = error.response {
-                receipt.receive(response)
+                receipt.receive(response, user: user)
             }
             if let cookies {
                 error.principal = error.principal.joined(by: cookies.principal)
@@ -129,7 +128,7 @@ struct Cookies: UpstreamLimited, CustomStringConvertible {
             throw error
         case .failure(let error):
             if let response = request.response(of: error) {
-                receipt.receive(response)
+                receipt.receive(response, user: user)
             }
             throw error
         }

@@ -95,7 +95,8 @@ struct Signed<Signer: RequestSigner>: NetworkingModifier, CustomStringConvertibl
                 try scope.withhold("signatures are", from: request)
                 return try await upstream.send(request)
             }
-            // The key of the signer may belong to another user since the call began.
+            // The key of the signer may belong to another user since the call began, and again during the exchange.
+            let own = own
             try scope.checkUser(own, of: request)
             let result = try await upstream.outcome(of: attempt)
             if let response = attempt.response(in: result), try await signsAgain(attempt, after: response),

@@ -7,6 +7,27 @@ import Synchronization
 import TestSupport
 import Testing
 
+/// A signer with the key of the user who is signed in.
+private final class KeyOfUser: RequestSigner {
+    private let user = Mutex("alice")
+    private let isChangedWhileSigning: Bool
+
+    init(isChangedWhileSigning: Bool = false) {
+        self.isChangedWhileSigning = isChangedWhileSigning
+    }
+
+    var keyID: String { user.withLock { $0 } }
+
+    func signIn() {
+        user.withLock { $0 = "bob" }
+    }
+
+    func sign(_ request: inout HTTPRequestData) async throws {
+        if isChangedWhileSigning { signIn() }
+        request.setCredential("signature of \(keyID)", for: .xSignature)
+    }
+}
+
 @Suite(.tags(.concurrency), .timeLimit(.minutes(20)))
 struct SignedTests {
     private let transport = MockTransport { _ in .ok() }
@@ -68,26 +89,6 @@ struct SignedTests {
     /// The key of a signer may belong to the user who is signed in.
     @Test(arguments: ["while it waits", "while it is signed", "not at all"])
     func requestIsNotSignedWithTheKeyOfAnotherUser(change: String) async throws {
-        final class KeyOfUser: RequestSigner {
-            private let user = Mutex("alice")
-            let isChangedWhileSigning: Bool
-
-            init(isChangedWhileSigning: Bool) {
-                self.isChangedWhileSigning = isChangedWhileSigning
-            }
-
-            var keyID: String { user.withLock { $0 } }
-
-            func signIn() {
-                user.withLock { $0 = "bob" }
-            }
-
-            func sign(_ request: inout HTTPRequestData) async throws {
-                if isChangedWhileSigning { signIn() }
-                request.setCredential("signature of \(keyID)", for: .xSignature)
-            }
-        }
-
         let signer = KeyOfUser(isChangedWhileSigning: change == "while it is signed")
         let network = transport.signed(with: signer, at: ["api.example.com"])
             .modified(
@@ -107,6 +108,17 @@ struct SignedTests {
         let error = #expect(throws: NetworkingError.self) { try result.get() }
         #expect(error?.isOfAnotherUser == true)
         #expect(transport.requests.isEmpty)
+    }
+
+    @Test func responseBelongsToTheUserWhoseKeySignedTheRequest() async throws {
+        let signer = KeyOfUser()
+        let transport = MockTransport { _ in
+            signer.signIn()
+            return .ok()
+        }
+        let network = transport.signed(with: signer, at: ["api.example.com"])
+        let response = try await network.data(HTTPRequestData(authority: "api.example.com"))
+        #expect(response.principal == Principal(id: "alice"))
     }
 
     /// The app sends a request that a listener has received, over a stack that does not sign.

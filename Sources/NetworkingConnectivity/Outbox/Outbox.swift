@@ -72,6 +72,8 @@ public final class Outbox: Sendable {
         let environment = NetworkEnvironment.current
         var request = request
         let resolved = network.resolved(request)
+        // Before the first wait, after which another user may be signed in.
+        let principal = network.principal(for: resolved)
         if request.body?.isEncodedByStack == true {
             request.body = resolved.body
         }
@@ -95,7 +97,7 @@ public final class Outbox: Sendable {
         let entry = OutboxEntry(
             id: OutboxEntry.ID(at: number, random),
             request: request,
-            principal: network.principal(for: resolved),
+            principal: principal,
             server: resolved.server,
             date: date
         )

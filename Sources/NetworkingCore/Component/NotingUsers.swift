@@ -39,3 +39,16 @@ extension NetworkingComponent {
         principal.map { self.principal(for: request.withoutUsers).isSame(as: $0) } ?? true
     }
 }
+
+extension HTTPRequestData {
+    /// Notes the users of another stack, to which the request may be sent in place of this one.
+    ///
+    /// - Parameter component: The other stack.
+    package mutating func noteUsers(of component: some NetworkingComponent) {
+        var probe = forAnotherStack
+        probe.content.value.users = content.value.users
+        probe.destination.stage = .resolving(isRelative: false)
+        component.resolve(&probe)
+        content.value.users = probe.content.value.users
+    }
+}

@@ -35,7 +35,9 @@ extension HTTPRequestData {
     ///         try request.checkUser(ticket.user, of: tickets)
     ///         var request = request
     ///         request.setCredential(ticket.text, for: .authorization)
-    ///         return try await upstream.send(request)
+    ///         var response = try await upstream.send(request)
+    ///         response.principal = ticket.user
+    ///         return response
     ///     }
     /// }
     /// ```

@@ -204,7 +204,10 @@ struct Deduplicated: UpstreamLimited, CustomStringConvertible {
                     try await exchange.work.value(for: waiter, until: request.exchangeLimit)
                 }
             }
-            guard !isForAnotherUser(response, response.principal, exchange.key, request) else {
+            // If nobody was signed in, the response decides for whom this request is, too.
+            guard !isForAnotherUser(response, response.principal, exchange.key, request),
+                response.principal == nil || upstream.principal(for: request) == exchange.key.principal
+            else {
                 return try await upstream.send(request)
             }
             return response
@@ -215,7 +218,8 @@ struct Deduplicated: UpstreamLimited, CustomStringConvertible {
             let refused = exchange.refused?.response(of: error)
             let response = (error as? NetworkingError)?.response ?? refused
             let principal = (error as? NetworkingError)?.principal ?? response?.principal
-            guard !isForAnotherUser(response, principal, exchange.key, request) else {
+            let isOfAnotherUser = (error as? NetworkingError)?.isOfAnotherUser == true
+            guard !isOfAnotherUser, !isForAnotherUser(response, principal, exchange.key, request) else {
                 try request.checkCancellation()
                 return try await upstream.send(request)
             }

@@ -147,8 +147,9 @@ struct Fallback: UpstreamLimited, CustomStringConvertible {
     let isReplaced: @Sendable (Attempt) -> Bool
 
     func resolve(_ request: inout HTTPRequestData) {
-        if case .component = source {
+        if case .component(let other) = source {
             request.requestForFallback = request.forAnotherStack
+            request.noteUsers(of: other)
         }
     }
 

@@ -130,7 +130,9 @@ struct Download<Network: NetworkingComponent>: Sendable {
             throw failure(.invalidRequest, flaw)
         }
         try await DiskQueue.run(until: nil) { try checkDestination() }
-        let part = try await openPart()
+        // Once, because another user may be signed in after a wait.
+        let resource = resource
+        let part = try await openPart(resource)
         var request = request
         if let progress {
             request.addProgressHandler(progress)
@@ -170,7 +172,7 @@ struct Download<Network: NetworkingComponent>: Sendable {
 
     /// Returns the state of the partial file; `nil` if there is nothing to resume from.
     func keptState() -> DownloadState? {
-        try? DownloadState(path: partPath)
+        try? DownloadState(path: partPath(for: resource))
     }
 
     // MARK: Fetching
@@ -267,7 +269,7 @@ struct Download<Network: NetworkingComponent>: Sendable {
 
     // MARK: Paths
 
-    private var partPath: String {
+    private func partPath(for resource: String) -> String {
         switch destination.place {
         case .file: PartialFile.path(for: destination.url.path)
         // The file name is not known yet.
@@ -316,9 +318,9 @@ struct Download<Network: NetworkingComponent>: Sendable {
         }
     }
 
-    private func openPart() async throws -> PartialFile {
+    private func openPart(_ resource: String) async throws -> PartialFile {
         do {
-            return try await PartialFile.open(at: partPath, for: resource, options.partialFile)
+            return try await PartialFile.open(at: partPath(for: resource), for: resource, options.partialFile)
         } catch let fault as FileFault {
             throw failure(.storage, fault.reason)
         } catch let error as DownloadStateError {

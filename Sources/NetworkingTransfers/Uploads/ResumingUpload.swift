@@ -54,8 +54,8 @@ struct ResumingUpload<Network: NetworkingComponent>: Sendable {
         self.body = body
         self.resumable = resumable
         self.options = options
-        original = request.uploading(body)
         var base = network.notingUsers(of: request)
+        original = request.uploading(body).keepingUsers(of: base)
         base.body = nil
         base.sink = nil
         base.progressHandler = nil

@@ -6,6 +6,8 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import NetworkingTransfers
+
 /// The user that a request notes when its work begins, for parts of the library and of other packages.
 @Suite(.timeLimit(.minutes(20)))
 struct NotedUserTests {
@@ -308,6 +310,102 @@ struct NotedUserTests {
         #expect(error?.isOfAnotherUser == true)
         #expect(transport.requests.count == 2)
     }
+
+    /// A part of another package adds credentials after the cookies were chosen, and does not name their user.
+    @Test func cookiesOfAResponseBelongToTheUserOfItsCredentials() async throws {
+        struct Unnamed: NetworkingModifier {
+            let tickets: Tickets
+
+            func resolve(_ request: inout HTTPRequestData) {
+                request.noteUser(nil, of: tickets)
+            }
+
+            func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal? {
+                request.user(of: tickets, signedIn: nil)
+            }
+
+            func send(
+                _ request: HTTPRequestData,
+                upstream: some NetworkingComponent
+            ) async throws -> HTTPResponseData {
+                try request.checkUser(tickets.user, of: tickets)
+                var request = request
+                request.setCredential(tickets.user.id, for: .authorization)
+                return try await upstream.send(request)
+            }
+        }
+
+        let (jar, tickets) = (CookieJar(), Tickets())
+        let transport = MockTransport { _ in .ok().headerFields([.setCookie: "session=1"]) }
+        try await transport.modified(Unnamed(tickets: tickets)).cookies(in: jar).data(request)
+        #expect(jar.cookies(of: nil).isEmpty)
+        #expect(jar.cookies(of: tickets.user).count == 1)
+    }
+
+    /// Without preemptive credentials, the cookies of a user are sent before the credentials are.
+    @Test func responseBeforeAChallengeBelongsToTheUser() async throws {
+        let store = TokenStore(Networking.Session(userID: "alice", accessToken: "alice"))
+        let responses = Locked<[MockResponse]>([.ok(), .status(.serviceUnavailable), .ok()])
+        let transport = MockTransport { _ in
+            responses.withLock { $0.removeFirst() }.headerFields([.setCookie: "session=1"])
+        }
+        let network = transport.authenticated(with: store, at: ["api.example.com"], preemptive: false)
+            .cookies(in: CookieJar()).retry(.immediate())
+        for _ in 1...2 {
+            let response = try await network.data(request)
+            #expect(response.status == .ok)
+            #expect(response.retryRefusal == nil)
+        }
+        #expect(transport.requests.map { $0.headerFields[.cookie] } == [nil, "session=1", "session=1"])
+    }
+
+    // MARK: Uploads and the outbox
+
+    @Test func uploadIsForTheUserForWhomItBegan() async throws {
+        let store = TokenStore(Networking.Session(userID: "alice", accessToken: "alice"))
+        let transport = MockTransport { _ in .ok() }
+        let network = transport.authenticated(with: store, at: ["api.example.com"])
+        var request = request
+        request.method = .put
+        let upload = ResumingUpload(.data(Data("photo".utf8)), to: request, .never, UploadOptions(), over: network)
+        store.set(Networking.Session(userID: "bob", accessToken: "bob"))
+        let error = await #expect(throws: NetworkingError.self) { try await upload.run() }
+        #expect(error?.isOfAnotherUser == true)
+        #expect(transport.requests.isEmpty)
+    }
+
+    /// A stack has rewritten the request before, so it notes no user.
+    @Test func outboxEntryIsForTheUserWhoQueuedIt() async throws {
+        struct SigningInStore: OutboxStore {
+            let store = MemoryOutboxStore()
+            let tokens: TokenStore<Networking.Session>
+
+            func ids() async throws -> [OutboxEntry.ID] {
+                tokens.set(Networking.Session(userID: "bob", accessToken: "bob"))
+                return store.ids()
+            }
+
+            func entry(_ id: OutboxEntry.ID) async throws -> OutboxEntry? { store.entry(id) }
+            func add(_ entry: OutboxEntry) async throws { try store.add(entry) }
+            func remove(_ id: OutboxEntry.ID) async throws -> Bool { store.remove(id) }
+            func claim() async throws -> Bool { store.claim() }
+            func release() async { store.release() }
+
+            func update(_ progress: OutboxEntry.Progress, of id: OutboxEntry.ID) async throws {
+                store.update(progress, of: id)
+            }
+        }
+
+        let tokens = TokenStore(Networking.Session(userID: "alice", accessToken: "alice"))
+        let network = MockTransport { _ in .ok() }.authenticated(with: tokens, at: ["api.example.com"])
+        let store = SigningInStore(tokens: tokens)
+        let outbox = Outbox(in: store, over: network)
+        let sent = try await MockTransport { _ in .ok() }.data(request).sentRequest
+        let id = try await outbox.enqueue(sent)
+        #expect(store.store.entry(id)?.principal == alice)
+    }
+
+    // MARK: Removed cookies
 
     @Test(arguments: ["removeAll()", "removeAll(of:)", "removeAll(at:)"], [false, true])
     func requestThatWaitsIsNotSentWithTheCookiesOfTheNextUser(removal: String, signsIn: Bool) async throws {

@@ -547,6 +547,66 @@ struct DeduplicatedTests {
         #expect(transport.requests == 1)
     }
 
+    // MARK: Users
+
+    /// The creator has met another user, and the waiter may have met none.
+    @Test func errorAboutAnotherUserIsNotShared() async throws {
+        let isFirst = Locked(true)
+        let network =
+            transport.modified(
+                Sending { request, upstream in
+                    let response = try await upstream.send(request)
+                    if isFirst.withLock({ $0 }) {
+                        isFirst.withLock { $0 = false }
+                        throw request.isOfAnotherUser
+                    }
+                    return response
+                }
+            )
+            .deduplicated(sharing: inFlightRequests)
+        let calls = [try await join(over: network), try await join(over: network)]
+        transport.respond()
+        await #expect(throws: NetworkingError.self) { try await calls[0].value }
+        #expect(try await calls[1].value.status == .ok)
+    }
+
+    @Test func sharedResponseSettlesTheUserOfItsReceiver() async throws {
+        final class Account: Sendable {
+            let user = Locked<Principal?>(nil)
+        }
+
+        struct Credentialed: NetworkingModifier {
+            let account: Account
+
+            func resolve(_ request: inout HTTPRequestData) {
+                request.noteUser(account.user.withLock { $0 }, of: account)
+            }
+
+            func principal(for request: HTTPRequestData, upstream: some NetworkingComponent) -> Principal? {
+                request.user(of: account, signedIn: account.user.withLock { $0 }) ?? Principal(id: "r0")
+            }
+
+            func send(
+                _ request: HTTPRequestData,
+                upstream: some NetworkingComponent
+            ) async throws -> HTTPResponseData {
+                var response = try await upstream.send(request)
+                response.principal = Principal(id: "r0")
+                return response
+            }
+        }
+
+        let account = Account()
+        let network = transport.modified(Credentialed(account: account)).deduplicated(sharing: inFlightRequests)
+        let kept = network.notingUsers(of: .lawful)
+        let calls = [try await join(over: network), try await join(kept, over: network)]
+        account.user.withLock { $0 = Principal(id: "r0") }
+        transport.respond()
+        for call in calls { _ = try await call.value }
+        #expect(transport.requests == 1)
+        #expect(kept.user(of: account, signedIn: Principal(id: "bob")) == Principal(id: "r0"))
+    }
+
     @Test func outlineListsTheMethods() {
         #expect(MockTransport().deduplicated().outline.hasPrefix("deduplicated()\n"))
         let posts = MockTransport().deduplicated(methods: [.post, .get])

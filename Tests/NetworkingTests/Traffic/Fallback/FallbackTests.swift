@@ -132,6 +132,21 @@ struct FallbackTests {
         #expect(mirror.requests.isEmpty)
     }
 
+    /// The other stack has a store of its own, in which the next user signs in, too.
+    @Test(arguments: [false, true]) func requestStaysOneOfItsUserInTheOtherStack(isKept: Bool) async throws {
+        let stores = ["a", "b"].map { TokenStore(Networking.Session(userID: "emily", accessToken: $0)) }
+        let server = MockTransport { _ in
+            for store in stores { store.set(Networking.Session(userID: "michael", accessToken: "c")) }
+            return .status(.serviceUnavailable)
+        }
+        let network = server.authenticated(with: stores[0]).server(authority: "a.example")
+            .fallback(to: mirror.authenticated(with: stores[1]).server(authority: "b.example"))
+        let request = HTTPRequestData(path: "users")
+        let response = try await network.data(isKept ? network.notingUsers(of: request) : request)
+        #expect(response.status == .serviceUnavailable)
+        #expect(mirror.requests.isEmpty)
+    }
+
     @Test func bodyThatAReaderHasIsNotReplaced() async throws {
         let server = MockTransport { _ in
             .chunks([.text("part"), .failure(NetworkingError(.connectionLost, request: .lawful))])
