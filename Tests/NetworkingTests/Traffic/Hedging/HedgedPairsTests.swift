@@ -165,12 +165,11 @@ struct HedgedPairsTests {
 
     @Test func callersThatShareAnExchangeShareItsExtraAttempt() async throws {
         let server = PacedServer([.init(head: .seconds(10)), .init(head: .milliseconds(10))])
-        let network = server.hedged(eager).deduplicated()
+        let inFlightRequests = InFlightRequests()
+        let network = server.hedged(eager).deduplicated(sharing: inFlightRequests)
         let calls = (0..<3).map { _ in start(network, .lawful) }
-        try await eventually("all callers wait") {
-            events.names.filter { $0 == "joined" || $0 == "exchangeStarted" }.count >= 3 || server.count == 1
-        }
-        for _ in 0..<100 { await Task.yield() }
+        try await eventually("all callers wait") { inFlightRequests.waiting == 3 }
+        try await sent(1, by: server)
         clock.advance(by: .milliseconds(100))
         try await eventually("a hedge is sent") { server.count >= 2 }
         try await clock.waitForSleepers(2)
