@@ -70,8 +70,8 @@ package final class Broadcast<Element: Sendable>: Sendable {
     package func elements(retaining owner: (any AnyObject & Sendable)? = nil) -> AsyncStream<Element> {
         AsyncStream(bufferingPolicy: buffering) { continuation in
             let reader = Reader(continuation: continuation)
-            // It takes no lock: the cancellation of a task runs it while it holds the task, for which an element that is
-            // yielded under the lock waits.
+            // It takes no lock: the cancellation of a task runs it while it holds the task, for which an element waits
+            // that is yielded under the lock.
             continuation.onTermination = { [hasEnded = reader.hasEnded] _ in
                 hasEnded.set()
                 withExtendedLifetime(owner) {}
