@@ -130,6 +130,20 @@ public final class AdaptiveLimiter: Sendable {
         }
     }
 
+    /// Gives permits to waiting requests at the end of a measurement.
+    ///
+    /// An alarm may ring early, because the time of the measurement is read after its moment is computed. It then sets
+    /// another one.
+    func serveAfterHold(_ key: String, on clock: NetworkClock) {
+        let now = clock.now
+        serve(key, on: clock)
+        let rest = servers.withValue(on: clock) { servers, now in
+            servers.withValue(of: key) { $0.queue.count > 0 ? $0.gradient.holdTime(at: now) : nil } ?? nil
+        }
+        guard let rest, rest > .zero else { return }
+        _ = clock.alarm(at: now + rest) { [self] in serveAfterHold(key, on: clock) }
+    }
+
     /// Takes back a permit.
     ///
     /// - Returns: Whether requests wait for one.

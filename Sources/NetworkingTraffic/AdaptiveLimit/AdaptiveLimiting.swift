@@ -191,7 +191,9 @@ struct AdaptiveLimiting: LimitingModifier {
     ) async throws {
         // The limit may have grown since requests began to wait, and it grows when the baseline has been measured.
         limiter.serve(key, on: clock)
-        let alarm = hold.map { hold in clock.alarm(at: start + hold) { [limiter] in limiter.serve(key, on: clock) } }
+        let alarm = hold.map { hold in
+            clock.alarm(at: start + hold) { [limiter] in limiter.serveAfterHold(key, on: clock) }
+        }
         defer { alarm?.cancel() }
         request.emit(WaitEvent.waiting(.concurrencyLimit, maximumWait))
         defer { request.emit(WaitEvent.waited(.concurrencyLimit, clock.now - start)) }

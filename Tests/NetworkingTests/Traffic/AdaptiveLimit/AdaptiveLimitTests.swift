@@ -234,6 +234,26 @@ struct AdaptiveLimitTests {
         #expect(clock.sleepers == 0)
     }
 
+    @Test func earlyAlarmOfAMeasurementIsRepeated() async throws {
+        let held = HeldResponse()
+        let transport = MockTransport { _ in .held(by: held) }
+        try await measureBaseline(over: transport)
+        clock.advance(by: .seconds(70))
+        let calls = sends(1...3, over: network(transport))
+        defer { for call in calls { call.cancel() } }
+        try await held.waitForRequests(3)
+        let (key, clock) = ("laws.example", NetworkClock.manual(clock))
+        let admission = limiter.admit(key, .normal, mayWait: true, jitter: { 0.5 }, on: clock)
+        guard case .waits(let place, _, _?) = admission else {
+            Issue.record("\(admission as Any)")
+            return
+        }
+        limiter.serveAfterHold(key, on: clock)
+        #expect(place.wait.isPending)
+        self.clock.advance(by: .seconds(1))
+        #expect(!place.wait.isPending)
+    }
+
     @Test func extraAttemptDoesNotWait() async throws {
         let held = HeldResponse()
         let network = network(MockTransport { _ in .held(by: held) })
