@@ -342,16 +342,17 @@ struct Authenticated<Credentials: AuthenticatingCredentials>: UpstreamLimited, C
         if let scheme = Credentials.scheme {
             bare.offer(scheme)
         }
-        let user = store.user(of: request)
-        if request.notedUser(of: store) != nil {
+        var principal: Principal?
+        if let user = request.notedUser(of: store) {
             // It has no credentials yet, but a server may set cookies of the user before it asks for them.
             bare.recordCredentials(of: user, since: bare)
+            principal = self.principal(for: request, upstream: upstream)
         }
         let result = try await upstream.outcome(of: bare)
         guard let refusal = refusal(in: result, of: bare), bare.isAsked(for: Credentials.scheme, by: refusal),
             request.canBeSentAgain(sinkUse)
         else {
-            return try result.belonging(to: user).get()
+            return try result.unchallenged(for: principal).get()
         }
         try request.checkCancellation()
         request.sink?.prepare(&request)
@@ -394,6 +395,26 @@ extension StackRule {
 }
 
 extension Result<HTTPResponseData, any Error> {
+    /// Returns the result of an exchange in which the server asked for no credentials, which is for their user in any
+    /// case.
+    ///
+    /// - Parameter principal: The principal as the parts further out know it; `nil` if no user was signed in.
+    /// - Returns: The result with that principal, unless a part further in has added credentials.
+    fileprivate func unchallenged(for principal: Principal?) -> Self {
+        guard let principal else { return self }
+        switch self {
+        case .success(var response) where !response.sentRequest.headerFields.contains(.authorization):
+            response.principal = principal
+            return .success(response)
+        case .failure(var error as NetworkingError)
+        where error.response?.sentRequest.headerFields.contains(.authorization) != true:
+            error.principal = principal
+            return .failure(error)
+        default:
+            return self
+        }
+    }
+
     /// Returns the same result, marked as also belonging to the principal of the request's credentials.
     package func belonging(to principal: Principal) -> Self {
         switch self {

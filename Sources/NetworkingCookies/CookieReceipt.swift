@@ -45,14 +45,16 @@ final class CookieReceipt: Sendable {
     ///
     /// - Parameters:
     ///   - response: The response.
-    ///   - user: Returns the principal that the request was sent for, if the response has credentials and names none.
+    ///   - user: Returns the principal that the request was sent for, if nobody was signed in and the response
+    ///     has credentials and names no principal.
     func receive(_ response: HTTPResponseData, user: () -> Principal?) {
         guard response.headerFields.contains(.setCookie) else { return }
         let fields = response.headerFields[values: .setCookie]
         guard early.withLock({ $0 != fields }) else { return }
         // The response is from another URL if a component further in has followed a redirect.
         let source = response.sentRequest.authority == nil ? request : response.sentRequest
-        let isUnnamed = response.principal == nil && response.hasCredentials(notIn: request)
+        let isUnnamed =
+            owner.principal == nil && response.principal == nil && response.hasCredentials(notIn: request)
         let principal = isUnnamed ? user() : response.principal?.withoutCookies
         guard let user = principal, user != owner.principal else {
             return store(fields, from: source, for: owner)

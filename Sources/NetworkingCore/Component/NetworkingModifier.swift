@@ -39,7 +39,8 @@ public protocol NetworkingModifier: StackDescribing, _ModifierDeclarations, Send
     /// - Throws: The errors of ``NetworkingComponent/send(_:)``.
     func send(_ request: HTTPRequestData, upstream: some NetworkingComponent) async throws -> HTTPResponseData
 
-    /// Rewrites a request; pure, and called once for each send.
+    /// Rewrites a request; pure, and called once for each send, and before it to note the users of longer work or of
+    /// another stack.
     ///
     /// The default rewrites nothing.
     ///

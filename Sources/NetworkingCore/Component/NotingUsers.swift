@@ -46,6 +46,8 @@ extension HTTPRequestData {
     /// - Parameter component: The other stack.
     package mutating func noteUsers(of component: some NetworkingComponent) {
         var probe = forAnotherStack
+        // Its encoding takes time, and the users do not depend on it.
+        probe.body = nil
         probe.content.value.users = content.value.users
         probe.destination.stage = .resolving(isRelative: false)
         component.resolve(&probe)

@@ -206,7 +206,7 @@ struct Deduplicated: UpstreamLimited, CustomStringConvertible {
             }
             // If nobody was signed in, the response decides for whom this request is, too.
             guard !isForAnotherUser(response, response.principal, exchange.key, request),
-                response.principal == nil || upstream.principal(for: request) == exchange.key.principal
+                response.principal == nil || upstream.principal(for: request).isSame(as: exchange.key.principal)
             else {
                 return try await upstream.send(request)
             }
@@ -218,8 +218,11 @@ struct Deduplicated: UpstreamLimited, CustomStringConvertible {
             let refused = exchange.refused?.response(of: error)
             let response = (error as? NetworkingError)?.response ?? refused
             let principal = (error as? NetworkingError)?.principal ?? response?.principal
-            let isOfAnotherUser = (error as? NetworkingError)?.isOfAnotherUser == true
-            guard !isOfAnotherUser, !isForAnotherUser(response, principal, exchange.key, request) else {
+            if (error as? NetworkingError)?.isOfAnotherUser == true, !isLast {
+                // The creator has met another user, and this caller may have met none.
+                return try await share(request, upstream: upstream, isLast: true)
+            }
+            guard !isForAnotherUser(response, principal, exchange.key, request) else {
                 try request.checkCancellation()
                 return try await upstream.send(request)
             }

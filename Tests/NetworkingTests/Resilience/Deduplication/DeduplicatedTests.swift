@@ -570,6 +570,17 @@ struct DeduplicatedTests {
         #expect(try await calls[1].value.status == .ok)
     }
 
+    /// A server changes a cookie of the user in the response.
+    @Test func responseThatChangesACookieIsShared() async throws {
+        let store = TokenStore(Networking.Session(userID: "alice", accessToken: "a"))
+        let network = transport.authenticated(with: store, at: ["laws.example"]).cookies(in: CookieJar())
+            .deduplicated(sharing: inFlightRequests)
+        let calls = [try await join(over: network), try await join(over: network), try await join(over: network)]
+        transport.respond(with: .ok().headerFields([.setCookie: "session=1"]))
+        for call in calls { _ = try await call.value }
+        #expect(transport.requests == 1)
+    }
+
     @Test func sharedResponseSettlesTheUserOfItsReceiver() async throws {
         final class Account: Sendable {
             let user = Locked<Principal?>(nil)
