@@ -15,11 +15,6 @@ final class MovingClock: Clock {
         base.minimumResolution
     }
 
-    /// The number of waits and alarms.
-    var sleepers: Int {
-        base.sleepers
-    }
-
     var now: Instant {
         if move.withLock({ $0?.isDue }).map({ $0() }) == true { moveNow() }
         return base.now

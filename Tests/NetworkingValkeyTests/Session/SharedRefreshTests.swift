@@ -154,8 +154,14 @@ extension Servers {
                 let tokens = try await machine(valkey, server.delegate(), timeout: .seconds(5))
                 let lock = try await storage(valkey).lockSession(for: "emily", lease: .seconds(900))
                 let network = stack(tokens)
-                let (call, cancelled) = (Task { try await network.me() }, Task { try await network.me() })
-                try await eventually("it waits") { valkey.commands.count { $0.hasPrefix("SET") } == 3 }
+                let events = [EventRecorder(), EventRecorder()]
+                let calls = events.map { events in
+                    let request = HTTPRequestData(path: "me").with { $0.addObserver(events) }
+                    return Task { try await network.data(request) }
+                }
+                let (call, cancelled) = (calls[0], calls[1])
+                try await eventually("both wait") { events.allSatisfy { $0.names.contains("waiting") } }
+                try await eventually("one asks for the lock") { valkey.commands.count { $0.hasPrefix("SET") } == 3 }
                 cancelled.cancel()
                 let result = await cancelled.result
                 #expect(throws: CancellationError.self) { try result.get() }

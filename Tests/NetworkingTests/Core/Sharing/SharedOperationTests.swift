@@ -10,6 +10,7 @@ struct SharedOperationTests {
         let operation = SharedOperation<Void>()
         let joined = Locked<Task<Void, any Error>?>(nil)
         operation.start {
+            guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
             let call = Task.immediate(priority: .high) {
                 try await operation.value(for: try #require(operation.join()), until: nil)
             }

@@ -141,6 +141,7 @@ struct RateLimitedBoundsTests {
         try await eventually("limiter.waiting >= 1") { limiter.waiting >= 1 }
         let urgent = (1...3).map { _ in Task { try await network.data(.lawful.with { $0.priority = .high }) } }
         try await eventually("limiter.waiting >= 4") { limiter.waiting >= 4 }
+        try await eventually("the alarm is set") { clock.nextDeadline?.offset == .seconds(1) }
         passSeconds(2)
         #expect(limiter.waiting == 2)
         #expect(try await low.value.status == .ok)

@@ -91,26 +91,20 @@ struct RateLimitedTests {
     // MARK: Waiting
 
     @Test func waitingRequestsAreSentInOrderAtTheRate() async throws {
-        let network = network(RateLimiter(1, per: .seconds(1)))
+        let limiter = RateLimiter(1, per: .seconds(1))
+        let network = network(limiter)
         #expect(await sent(1, over: network) == 1)
         var calls: [Task<HTTPResponseData, any Error>] = []
         for name in ["a", "b", "c"] {
             calls.append(Task { try await network.data(HTTPRequestData(authority: "x.example", path: name)) })
-            try await waitForEvents(calls.count)
+            try await eventually("it waits") { limiter.waiting == calls.count }
         }
+        try await clock.waitForSleepers()
         for name in ["/a", "/b", "/c"] {
             #expect(transport.requests.last?.path != name)
             clock.advance(by: .seconds(1))
             _ = try await calls.removeFirst().value
             #expect(transport.requests.last?.path == name)
-        }
-
-        /// All waiting requests share one alarm, so the test waits for their events instead of sleepers.
-        func waitForEvents(_ count: Int) async throws {
-            try await clock.waitForSleepers()
-            for _ in 0..<1_000 {
-                await Task.yield()
-            }
         }
     }
 

@@ -91,7 +91,8 @@ struct SharedRateLimitedTests {
         }
         defer { call.cancel() }
         try await eventually("the store has decided") { store.permits > 1 }
-        try await eventually("the call has an alarm or has ended") { clock.sleepers > 0 || isOver.withLock { $0 } }
+        // The wait has begun.
+        try await eventually("its start was read") { reads.withLock { $0 } >= 3 || isOver.withLock { $0 } }
         clock.moveNow()
         try await eventually("the call ends") { isOver.withLock { $0 } }
     }

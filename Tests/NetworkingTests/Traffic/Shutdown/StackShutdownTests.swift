@@ -272,8 +272,11 @@ struct StackShutdownTests {
     }
 
     @Test func drainEndsAlthoughACloseIgnoresItsCancellation() async throws {
-        let stuck = Suspension<Void>()
-        let shutdown = StackShutdown { await never(stuck) }
+        let (stuck, closing) = (Suspension<Void>(), Suspension<Void>())
+        let shutdown = StackShutdown {
+            closing.resume()
+            await never(stuck)
+        }
         let transport = Stubborn(stuck)
         let other = Closable()
         _ = transport.drained(by: shutdown)
@@ -281,7 +284,8 @@ struct StackShutdownTests {
         let drain = draining(shutdown)
         // The transport, and then the closure.
         try await clock.advance(by: .seconds(5), afterSleepers: 1)
-        try await clock.advance(by: .seconds(5), afterSleepers: 1)
+        try await closing.value(until: nil)
+        clock.advance(by: .seconds(5))
         let report = try await drain.value
         #expect(report.failures.count == 2)
         #expect(report.failures.allSatisfy { "\($0)".contains("not closed within 5") })
