@@ -12,6 +12,9 @@ import Synchronization
 /// it.
 package class SharedOperation<Success: Sendable>: @unchecked Sendable {
     private let state = Mutex(State())
+    /// The highest priority of the callers that waited before there was a task.
+    // Not in the state, because each access to a larger one costs every operation hundreds of instructions.
+    private let raised = Atomic<TaskPriority.RawValue>(0)
     private let outlivesWaiters: Bool
     private let hasCommonDeadline: Bool
 
@@ -77,12 +80,13 @@ package class SharedOperation<Success: Sendable>: @unchecked Sendable {
                 begin(work)
             }
         }
-        let (isAbandoned, raised) = state.withLock { state in
+        let isAbandoned = state.withLock { state in
             state.task = state.result == nil ? task : nil
-            return (state.isAbandoned, state.raised)
+            return state.isAbandoned
         }
-        if let raised {
-            task.escalatePriority(to: raised)
+        let raised = raised.load(ordering: .relaxed)
+        if raised > 0 {
+            task.escalatePriority(to: TaskPriority(rawValue: raised))
         }
         if isAbandoned {
             task.cancel()
@@ -205,17 +209,14 @@ package class SharedOperation<Success: Sendable>: @unchecked Sendable {
     }
 
     private final func raisePriority(to priority: TaskPriority) {
-        let task = state.withLock { state in
-            if state.task == nil { state.raised = max(state.raised ?? priority, priority) }
-            return state.task
-        }
-        task?.escalatePriority(to: priority)
+        if let task = state.withLock({ $0.task }) { return task.escalatePriority(to: priority) }
+        raised.max(priority.rawValue, ordering: .relaxed)
+        // Read again: the task may have been stored since, and its creator may not see the priority.
+        state.withLock { $0.task }?.escalatePriority(to: priority)
     }
 
     private struct State {
         var task: OwnedTask<Void>?
-        /// The highest priority of the callers that waited before there was a task.
-        var raised: TaskPriority?
         var waiters = Waiters()
         /// The creator has not started to wait.
         var hasCreator = true
