@@ -10,7 +10,7 @@ extension TokenStore {
         request.noteUser(current.user, signIn: current.signIn, of: self)
     }
 
-    /// Returns the user to whom a request belongs, who is the one signed in now if there was none before.
+    /// Returns the user of a request: the one that it notes, or otherwise the one that is signed in now.
     func user(of request: HTTPRequestData) -> Principal {
         let current = signedIn.current
         return request.user(of: self, signedIn: current.user, signIn: current.signIn) ?? current.principal

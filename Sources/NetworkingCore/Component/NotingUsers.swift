@@ -43,9 +43,11 @@ extension NetworkingComponent {
 extension HTTPRequestData {
     /// Notes the users of another stack, to which the request may be sent in place of this one.
     ///
-    /// - Parameter component: The other stack.
-    package mutating func noteUsers(of component: some NetworkingComponent) {
-        var probe = forAnotherStack
+    /// - Parameters:
+    ///   - component: The other stack.
+    ///   - request: The request as the other stack receives it.
+    package mutating func noteUsers(of component: some NetworkingComponent, for request: HTTPRequestData) {
+        var probe = request
         // Its encoding takes time, and the users do not depend on it.
         probe.body = nil
         probe.content.value.users = content.value.users

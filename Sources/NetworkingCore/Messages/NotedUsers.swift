@@ -53,11 +53,11 @@ extension HTTPRequestData {
         content.value.users.add(principal, signIn, of: store)
     }
 
-    /// Returns the user of a store to whom the request belongs.
+    /// Returns the user of the request in a store.
     ///
     /// `principal(for:)` returns it, so that cookies, caches and limits use the same user from the start of a call to
-    /// its end. If no user was signed in at the start, the request belongs to the first user that this method returns,
-    /// and ``checkUser(_:signIn:of:)`` then refuses the credentials of any other.
+    /// its end. If no user was signed in at the start, the first user that this method returns becomes the user of the
+    /// request, and ``checkUser(_:signIn:of:)`` then refuses the credentials of any other.
     ///
     /// - Parameters:
     ///   - store: The object with the credentials.
@@ -72,7 +72,7 @@ extension HTTPRequestData {
         content.value.users.settle(principal, signIn, of: store)
     }
 
-    /// Returns the user of a store who is known for the request, and settles none.
+    /// Returns the user of the request in a store, if it has one, and changes nothing.
     package func notedUser(of store: any AnyObject & Sendable) -> Principal? {
         content.value.users.principal(of: store)
     }

@@ -204,7 +204,7 @@ struct Deduplicated: UpstreamLimited, CustomStringConvertible {
                     try await exchange.work.value(for: waiter, until: request.exchangeLimit)
                 }
             }
-            // If nobody was signed in, the response decides for whom this request is, too.
+            // If this request has no user yet, the user of the response becomes its user.
             guard !isForAnotherUser(response, response.principal, exchange.key, request),
                 response.principal == nil || upstream.principal(for: request).isSame(as: exchange.key.principal)
             else {

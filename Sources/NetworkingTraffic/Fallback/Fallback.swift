@@ -148,8 +148,9 @@ struct Fallback: UpstreamLimited, CustomStringConvertible {
 
     func resolve(_ request: inout HTTPRequestData) {
         if case .component(let other) = source {
-            request.requestForFallback = request.forAnotherStack
-            request.noteUsers(of: other)
+            let own = request.forAnotherStack
+            request.requestForFallback = own
+            request.noteUsers(of: other, for: own)
         }
     }
 

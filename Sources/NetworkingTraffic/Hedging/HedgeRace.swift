@@ -276,8 +276,8 @@ final class HedgeRace: Sendable {
 
     /// Sets the alarm of the next attempt.
     ///
-    /// - Parameter moment: A moment computed from the time before the step that other code may see, because it may move
-    ///   a clock at once.
+    /// - Parameter moment: The moment. It is computed from a time that was read before the last step, because other
+    ///   code may move a clock as soon as it sees that step.
     private func schedule(at moment: Duration) {
         guard let (alarmNumber, replaced) = state.withLock({ $0.planAlarm() }) else { return }
         replaced?.cancel()

@@ -29,6 +29,29 @@ final class MovingClock: Clock {
         move.withLock { $0 = (step, isDue) }
     }
 
+    /// Moves the clock before one of its reads.
+    ///
+    /// - Parameters:
+    ///   - step: The time.
+    ///   - read: The number of the read, from 1.
+    ///   - isCounted: Whether a read counts.
+    /// - Returns: The number of reads so far.
+    func move(
+        by step: Duration,
+        beforeRead read: Int,
+        if isCounted: @escaping @Sendable () -> Bool = { true }
+    ) -> @Sendable () -> Int {
+        let reads = Locked(0)
+        move(by: step) {
+            guard isCounted() else { return false }
+            return reads.withLock { reads in
+                reads += 1
+                return reads == read
+            }
+        }
+        return { reads.withLock { $0 } }
+    }
+
     /// Moves at once, if that has not happened yet.
     func moveNow() {
         let step = move.withLock { move in

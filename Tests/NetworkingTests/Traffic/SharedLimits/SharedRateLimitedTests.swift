@@ -76,14 +76,7 @@ struct SharedRateLimitedTests {
         let limiter = limiter()
         let network = network(limiter).environment(\.clock, NetworkClock(clock))
         try await network.data(.lawful)
-        let reads = Locked(0)
-        clock.move(by: .seconds(1)) { [store] in
-            guard store.permits > 1 else { return false }
-            return reads.withLock { reads in
-                reads += 1
-                return reads == read
-            }
-        }
+        let reads = clock.move(by: .seconds(1), beforeRead: read, if: { [store] in store.permits > 1 })
         let isOver = Locked(false)
         let call = Task {
             _ = try await network.data(.lawful)
@@ -92,7 +85,7 @@ struct SharedRateLimitedTests {
         defer { call.cancel() }
         try await eventually("the store has decided") { store.permits > 1 }
         // The wait has begun.
-        try await eventually("its start was read") { reads.withLock { $0 } >= 3 || isOver.withLock { $0 } }
+        try await eventually("its start was read") { reads() >= 3 || isOver.withLock { $0 } }
         clock.moveNow()
         try await eventually("the call ends") { isOver.withLock { $0 } }
     }
